@@ -43,6 +43,7 @@ class Rest:
         self._processor = processor
         self._user = user
         self.headers: dict[str, str] = {}
+        self.waited_seconds = 0.0
 
     def as_user(self, user: str) -> "Rest":
         return Rest(self._processor, user)
@@ -66,6 +67,7 @@ class Rest:
         else:
             holder = Holder(self._user, None)
             call = Call(self._user, dialect=Dialect.HIVE_4, key=key, client_address="192.0.2.1", holder=holder)
+            call = msgspec.structs.replace(call, waited_seconds=self.waited_seconds)
             answer = read_reply(self._processor.process(request._replace(body=sent), call))
         self.headers = dict(answer.headers)
         return answer.status, None if answer.body is None else msgspec.json.decode(answer.body)

@@ -57,9 +57,12 @@ class Writer:
         self.version = version
         self.folder = Path(self.known["location"].removeprefix("file:")) / "metadata"
 
-    def request(self, number, *manifests, operation="append", **more):
+    def request(self, number, *manifests, operation="append", branch="main", **more):
         """The body of an append with these manifests, whose list is written; by default one of its own."""
-        head = self.known["refs"].get("main", {}).get("snapshot-id")
+        refs = self.known["refs"]
+        required = refs.get(branch, {}).get("snapshot-id")
+        # As Java's client begins a new branch.
+        head = refs.get("main", {}).get("snapshot-id") if required is None else required
         sequence = self.known.get("last-sequence-number", 0) + 1
         snapshot = {
             "snapshot-id": number,
@@ -77,11 +80,17 @@ class Writer:
         return {
             "requirements": [
                 {"type": "assert-table-uuid", "uuid": self.known["table-uuid"]},
-                {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head},
+                {"type": "assert-ref-snapshot-id", "ref": branch, "snapshot-id": required},
             ],
             "updates": [
                 {"action": "add-snapshot", "snapshot": snapshot},
-                {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": number},
+                {
+                    "action": "set-snapshot-ref",
+                    **refs.get(branch, {}),
+                    "ref-name": branch,
+                    "type": "branch",
+                    "snapshot-id": number,
+                },
             ],
         }
 
@@ -277,6 +286,82 @@ def test_version_one_has_no_sequence_numbers(rest):
     newest = found["metadata"]["snapshots"][-1]
     assert newest["sequence-number"] == 0
     assert [one["sequence_number"] for one in manifests_of(newest)] == [0, 0]
+
+
+@pytest.fixture
+def sent(rest, metastore):
+    """An append on its way to the table: the state of `writer`, whatever was committed since."""
+
+    def make(writer, number, **more):
+        body = writer.request(number, **more)
+        append = with_manifests(append_of(body["requirements"], body["updates"]), [manifest(f"m{number}", number)])
+        return SentAppend(Call("rosa"), append, None)
+
+    return make
+
+
+@pytest.fixture
+def append_all(metastore):
+    """Commits appends that wait together."""
+    catalog = metastore.iceberg()._catalog._catalog
+    return lambda *appends: catalog._append_all(Name("hive", "sales", "orders"), appends)
+
+
+def test_version_one_takes_appends_that_wait_together(rest, sent, append_all):
+    writer = Writer(rest, rest.table(properties={REBASE: "true", "format-version": "1"}), version=1)
+    results = append_all(*(sent(writer, each, **{"sequence-number": 0}) for each in (1, 2, 3)))
+    assert [one["snapshot-id"] for one in results[2].value["snapshots"]] == [1, 2, 3]
+
+
+def set_ref(name, number, kind="branch", **more):
+    return {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": number, **more}
+
+
+def test_a_new_branch_keeps_what_it_begins_with(rest, table):
+    found = Writer(rest, table).append(1)[1]
+    writer = Writer(rest, found)
+    both = manifest("m2", 2, 2), manifest("m1", 1, 1)
+    body = writer.request(2, *both, branch="audit")
+    late = writer.request(3, manifest("m3", 3, 2), both[1], branch="audit")
+    status, made = rest.post("namespaces/sales/tables/orders", body)
+    assert (status, made["metadata"]["refs"]["audit"]["snapshot-id"]) == (200, 2)
+    assert manifests_of(made["metadata"]["snapshots"][1]) == list(both)
+    status, made = rest.post("namespaces/sales/tables/orders", late)
+    assert (status, made["metadata"]["snapshots"][2]["parent-snapshot-id"]) == (200, 2)
+    assert [one["added_snapshot_id"] for one in manifests_of(made["metadata"]["snapshots"][2])] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+@pytest.mark.parametrize(
+    ("branch", "before", "change"),
+    [
+        ("audit", SET, set_ref("audit", 1, "tag")),
+        ("audit", set_ref("audit", 1), {"action": "remove-snapshot-ref", "ref-name": "audit"}),
+        ("main", set_ref("audit", 1), {"action": "remove-snapshot-ref", "ref-name": "main"}),
+    ],
+    ids=["tag", "dropped", "main dropped"],
+)
+def test_an_append_to_a_branch_that_is_none_now(rest, table, sent, append_all, branch, before, change, is_together):
+    """Neither is the branch made anew without what it had, nor is a tag moved."""
+    assert Writer(rest, table).append(1)[0] == 200
+    writer = Writer(rest, rest.commit("orders", before)[1])
+    waiting, body = sent(writer, 2, branch=branch), writer.request(2, branch=branch)
+    state = rest.commit("orders", change)[1]
+    if is_together:
+        (failure,) = append_all(waiting)
+        assert (failure.status, failure.kind) == (409, "CommitFailedException")
+    else:
+        assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
+    assert rest.get("namespaces/sales/tables/orders")[1] == state
+
+
+def test_a_late_append_keeps_the_bounds_of_its_branch(rest, table):
+    found = Writer(rest, table).append(1)[1]
+    late = Writer(rest, found)
+    bounds = {"min-snapshots-to-keep": 5, "max-ref-age-ms": 1000}
+    assert rest.commit("orders", set_ref("main", 1, **bounds))[0] == 200
+    refs = late.append(2)[1]["metadata"]["refs"]
+    assert refs == {"main": {"snapshot-id": 2, "type": "branch", **bounds}}
 
 
 def test_totals_that_the_parent_does_not_know_stay_unknown(rest, table):

@@ -124,6 +124,7 @@ def test_places_that_are_not_read_or_written(rest, tmp_path):
 ODD_FILES = [
     {"refs": {"main": 5}}, {"refs": {"main": {}}}, {"refs": {"main": {"snapshot-id": []}}}, {"snapshots": [5]},
     {"snapshots": [{}]}, {"snapshots": "x"}, {"format-version": 4}, {"format-version": "2"}, {"location": 5},
+    {"current-snapshot-id": []},
 ]  # fmt: skip
 
 

@@ -1,11 +1,14 @@
 """Commits of tables as values: requirements, updates, and what every reader of Iceberg relies on."""
 
 import copy
+import tracemalloc
 
 import pytest
 
+from hms_gateway.iceberg import metadata
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.metadata import TableDraft, committed, new_table, normalized
+from hms_gateway.iceberg.schemas import field_names
 from tests.iceberg_rest.conftest import SCHEMA
 
 NOW = 1_700_000_000_000
@@ -92,6 +95,67 @@ REQUIREMENTS = [
     {"type": "assert-default-spec-id", "default-spec-id": 9},
     {"type": "assert-default-sort-order-id", "default-sort-order-id": 9},
 ]
+
+
+def nested(names, leaf):
+    """A struct in a struct for each of the names around the fields of `leaf`."""
+    kind = {"type": "struct", "fields": leaf}
+    for number, name in enumerate(names, 1):
+        kind = {"type": "struct", "fields": [{"id": number, "name": name, "required": False, "type": kind}]}
+    return kind
+
+
+def column(number, name, kind="string"):
+    return {"id": number, "name": name, "required": False, "type": kind}
+
+
+def identity(number, name):
+    return {"fields": [{"source-id": number, "name": name, "transform": "identity"}]}
+
+
+def test_a_partition_has_the_name_of_no_other_column():
+    inside = nested([], [column(4, "city")])
+    listed = {"type": "list", "element-id": 3, "element-required": False, "element": inside}
+    schema = nested(
+        [], [column(1, "city"), column(2, "homes", listed), column(5, "work", nested([], [column(6, "x")]))]
+    )
+    table = new_table({"schema": schema, "partition-spec": identity(1, "city")}, PLACE, NOW)
+    assert table["partition-specs"][0]["fields"][0]["name"] == "city"
+    for name in ("homes", "homes.element", "homes.element.city", "work.x"):
+        with pytest.raises(IcebergError, match=f"{name} is the name of another column"):
+            new_table({"schema": schema, "partition-spec": identity(1, name)}, PLACE, NOW)
+    with pytest.raises(IcebergError, match="longer than 1000 characters"):
+        new_table({"schema": schema, "partition-spec": identity(1, "x" * 1001)}, PLACE, NOW)
+
+
+def test_long_names_around_many_fields_take_no_memory():
+    """All full names of its fields would have 4 MB, and are 0.04 MB of text."""
+    schema = nested(["x" * 1000] * 40, [column(number, f"f{number}") for number in range(100, 200)])
+    tracemalloc.start()
+    try:
+        new_table({"schema": schema}, PLACE, NOW)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1_000_000
+
+
+def test_the_columns_are_looked_up_once_for_many_updates(base, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(metadata, "field_names", lambda schema: looked_up.append(schema) or field_names(schema))
+    order = {"direction": "asc", "null-order": "nulls-last", "source-id": 1}
+    wider = {**SCHEMA, "fields": [*SCHEMA["fields"], column(3, "x")]}
+    updates = [
+        {"action": "add-sort-order", "sort-order": {"fields": [{**order, "transform": f"bucket[{each}]"}]}}
+        for each in range(1, 50)
+    ]
+    of_new_column = {"action": "add-spec", "spec": identity(3, "x")}
+    with pytest.raises(IcebergError, match="no column of the current schema has the id 3"):
+        after(base, *updates, of_new_column)
+    assert len(looked_up) == 1
+    changed = [{"action": "add-schema", "schema": wider}, {"action": "set-current-schema", "schema-id": -1}]
+    assert len(after(base, *updates, *changed, of_new_column)["partition-specs"]) == 2
+    assert len(looked_up) == 3
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda each: each["type"])

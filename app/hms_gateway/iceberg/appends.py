@@ -12,15 +12,21 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from hms_gateway.iceberg.errors import IcebergError, commit_failed
+from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFiles, is_own, list_location
 from hms_gateway.iceberg.json_values import Json, count, needed, read_by_name
-from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks, read_manifests
-from hms_gateway.iceberg.metadata import check_requirements, committed
+from hms_gateway.iceberg.manifest_lists import Manifest, block_of, list_of_blocks
+from hms_gateway.iceberg.metadata import (
+    MAIN,
+    REF_BOUNDS,
+    ROW_LINEAGE_SINCE,
+    check_requirements,
+    committed,
+    with_id,
+)
 from hms_gateway.runtime.suspension import awaited
 
 REBASE: Final = "hms.append-rebase"
-_ROW_LINEAGE_SINCE: Final = 3
 _REF: Final = "assert-ref-snapshot-id"
 _TOTALS: Final = {
     "total-data-files": ("added-data-files", "deleted-data-files"),
@@ -50,7 +56,7 @@ def append_of(requirements: Sequence[Json], updates: Sequence[Json]) -> Append |
     if len(updates) != 2 or [each.get("action") for each in updates] != ["add-snapshot", "set-snapshot-ref"]:
         return None
     snapshot, branch = updates[0].get("snapshot"), updates[1]
-    if not isinstance(snapshot, dict) or branch.get("type") != "branch":
+    if not isinstance(snapshot, dict) or branch.get("type") != "branch" or not isinstance(branch.get("ref-name"), str):
         return None
     summary = snapshot.get("summary")
     if not isinstance(summary, dict) or summary.get("operation") != "append" or not snapshot.get("manifest-list"):
@@ -72,12 +78,24 @@ def with_manifests(append: Append, manifests: Sequence[Manifest]) -> Append:
     return msgspec.structs.replace(append, listed=manifests, own=own)
 
 
+def has_branch(append: Append, base: Json) -> bool:
+    """True if the append's branch is there, or is to be the first state of the table.
+
+    The snapshot of a new branch has those of another one before it, which only a client can choose.
+    """
+    name = append.branch["ref-name"]
+    ref = base["refs"].get(name)
+    if ref is None:
+        return bool(name == MAIN and append.snapshot.get("parent-snapshot-id") is None)
+    return bool(ref.get("type") == "branch")
+
+
 def fits(append: Append, base: Json) -> bool:
     """True if the snapshot was made from the newest one of its branch, and so is right as it is."""
     ref = base["refs"].get(append.branch["ref-name"])
     newest = None if ref is None else ref["snapshot-id"]
     sequence, number = base.get("last-sequence-number", 0), append.snapshot.get("sequence-number", 0)
-    rows = base["next-row-id"] if base["format-version"] >= _ROW_LINEAGE_SINCE else None
+    rows = base["next-row-id"] if base["format-version"] >= ROW_LINEAGE_SINCE else None
     return (
         append.snapshot.get("parent-snapshot-id") == newest
         and number == (sequence + 1 if base["format-version"] > 1 else number)
@@ -110,7 +128,7 @@ def rebased(
     if parent is not None:
         snapshot["parent-snapshot-id"] = parent["snapshot-id"]
     moved_rows = 0
-    if base["format-version"] >= _ROW_LINEAGE_SINCE:
+    if base["format-version"] >= ROW_LINEAGE_SINCE:
         moved_rows = base["next-row-id"] - append.snapshot["first-row-id"]
         snapshot["first-row-id"] = base["next-row-id"]
     return snapshot, [_moved(one, sequence, moved_rows) for one in append.own]
@@ -140,8 +158,10 @@ def _newest(append: Append, base: Json) -> Json | None:
     ref = base["refs"].get(append.branch["ref-name"])
     if ref is None:
         return None
-    snapshots: list[Json] = base["snapshots"]
-    return next(one for one in reversed(snapshots) if one["snapshot-id"] == ref["snapshot-id"])
+    found = with_id(base["snapshots"], "snapshot-id", ref["snapshot-id"])
+    if found is None:
+        raise invalid(f"the table has no snapshot {ref['snapshot-id']}, and a branch that is at it")
+    return found
 
 
 class Chain:
@@ -173,6 +193,8 @@ class Chain:
         if any(one["snapshot-id"] == number for one in value["snapshots"]):
             # The answer to the first request was lost.
             return
+        if not has_branch(append, value):
+            raise commit_failed("Requirement failed: the branch was dropped or is a tag now")
         check_requirements(value, append.requirements)
         snapshot = append.snapshot
         added: tuple[str, bytes] | None = None
@@ -184,7 +206,10 @@ class Chain:
             blocks = self._blocks[place] = (block_of(own, version), *before)
             added = place, list_of_blocks(blocks, version, snapshot)
         update = {"action": "add-snapshot", "snapshot": snapshot}
-        after = committed(value, (), [update, append.branch], self._now_ms, None)
+        # The client may have read the table before the branch got other bounds.
+        bounds = value["refs"].get(append.branch["ref-name"], append.branch)
+        branch = {**append.branch, **{field: bounds.get(field) for field in REF_BOUNDS}}
+        after = committed(value, (), [update, branch], self._now_ms, None)
         assert after is not None
         self.value = after
         if added is None:
@@ -206,7 +231,7 @@ class Chain:
         if place is None or not is_own(value, place):
             raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
         if place not in self._blocks:
-            manifests = self._listed.get(place) or read_manifests(self._files.read_list(place))
+            manifests = self._listed.get(place) or self._files.manifests(place)
             self._blocks[place] = (block_of(manifests, value["format-version"]),)
         return self._blocks[place]
 

@@ -10,12 +10,11 @@ import msgspec
 from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
-from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, with_manifests
-from hms_gateway.iceberg.commits import Commits, Outdated, Plan, check_place, is_of_another, too_many
+from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
+from hms_gateway.iceberg.commits import Commits, Committer, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
-from hms_gateway.iceberg.manifest_lists import read_manifests
 from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_log
 from hms_gateway.iceberg.metastore import (
     Metastore,
@@ -37,6 +36,8 @@ from hms_gateway.iceberg.rows import (
 )
 from hms_gateway.iceberg.views import new_view, normalized_view, replaced_view
 from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.checks.table_shape import stored_descriptor
 from hms_gateway.metastore.ports.store import FileSystemError, LeftDirectory, Store
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_PURGE_KEY, METADATA_LOCATION
@@ -45,6 +46,7 @@ from hms_gateway.rpc.structs import AlterTableRequest, Database, PrincipalType, 
 from hms_gateway.rpc.structs.catalogs import plain_name
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering, current_call_key
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import acting, locking
 from hms_gateway.storage.files.directories import Directories
 
 T = TypeVar("T")
@@ -76,11 +78,12 @@ class Page(NamedTuple):
 
 
 class SentAppend(NamedTuple):
-    """An append on its way, and the key of its call."""
+    """An append on its way, the key of its call, and who makes it."""
 
     call: Call
     append: Append
     key: CallKey | None
+    committer: Committer = Committer()
 
 
 class Pointer(NamedTuple):
@@ -205,9 +208,6 @@ class Catalog:
             "next-page-token": token,
         }
 
-    def load(self, metastore: Metastore, name: Name, kind: str = TABLE) -> MetadataFile:
-        return self.read(self.pointer(metastore, name, kind), kind)
-
     def pointer(self, metastore: Metastore, name: Name, kind: str) -> Pointer:
         return self._pointer(metastore.row_of(name, kind), name)
 
@@ -216,9 +216,6 @@ class Catalog:
         file = self._file_at(pointer)
         _read_as(kind, file)
         return file
-
-    def check_exists(self, metastore: Metastore, name: Name, kind: str = TABLE) -> None:
-        metastore.row_of(name, kind)
 
     def create_table(self, metastore: Metastore, name: Name, request: Json) -> MetadataFile:
         """The file of the new table; of a staged one only its metadata, at no place."""
@@ -290,10 +287,9 @@ class Catalog:
             row = metastore.row_of(name, VIEW)
             base = self.file_of(row, name)
             now_ms = self._clock.milliseconds()
-            known = normalized_view(base.value)
-            value = replaced_view(known, requirements, updates, now_ms)
+            value = replaced_view(normalized_view(base.value), requirements, updates, now_ms)
             plan = self._changed(name, row, base, value, next_location(value, base.location), VIEW)
-            if value[_LOCATION] != known[_LOCATION]:
+            if not self._is_placed(row, value):
                 plan = self._placed(metastore, plan)
             return self._commits.carry_out(metastore, [plan])[0]
 
@@ -361,16 +357,18 @@ class Catalog:
         known = normalized(base.value)
         if not self._is_placed(row, known) or not is_own(known, place) or "table-uuid" not in known:
             return None
-        self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
+        if not has_branch(append, known):
+            return None
+        committer = self._commits.check(metastore, Plan(name, TABLE, base.value, base.location, row, base))
         try:
-            append = with_manifests(append, read_manifests(self._files.read_list(place)))
+            append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
             # A repetition, whose list may be gone by now; another may be right as it is.
             return base if any(one.get("snapshot-id") == number for one in known["snapshots"]) else None
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
-        return self._together.result(name, SentAppend(call, append, current_call_key()))
+        return self._together.result(name, SentAppend(call, append, current_call_key(), committer))
 
     def _append_all(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         """Put appends one behind the other, and commit them at once."""
@@ -411,7 +409,10 @@ class Catalog:
             return [base if failure is None else failure for failure in failures]
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
-        (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
+        # The change of all is that of the first.
+        committer = appends[0].committer
+        with acting(committer.actor), locking(committer.locks):
+            (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
         return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:
@@ -438,7 +439,8 @@ class Catalog:
         if changed is None:
             return base
         plan = self._changed(name, row, base, changed, next_location(changed, base.location), TABLE)
-        return plan if changed[_LOCATION] == known[_LOCATION] else self._placed(metastore, plan)
+        # Hive may have moved the row, and another table may be in its place.
+        return plan if self._is_placed(row, changed) else self._placed(metastore, plan)
 
     def _new(self, metastore: Metastore, name: Name, value: Json, kind: str, file: str | None = None) -> Plan:
         """The plan of a table or view that is made, from a file that is there or with a new one."""
@@ -455,7 +457,10 @@ class Catalog:
     def _changed(self, name: Name, row: Table, base: MetadataFile, value: Json, location: str, kind: str) -> Plan:
         # As the row is stored, without what answers show.
         plain = msgspec.structs.replace(row, catName=None)
-        return Plan(name, kind, value, location, with_metadata(kind, plain, base.value, location, value), base)
+        after = with_metadata(kind, plain, base.value, location, value)
+        place = self._normalized(value[_LOCATION])
+        sd = msgspec.structs.replace(stored_descriptor(required(after.sd, "storage descriptor")), location=place)
+        return Plan(name, kind, value, location, msgspec.structs.replace(after, sd=sd), base)
 
     def _new_location(self, metastore: Metastore, name: Name, kind: str, given: str | None) -> str:
         """The place of a new table, which is its own. Raises IcebergError for a given one that is not."""

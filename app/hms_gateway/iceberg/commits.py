@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,7 +31,7 @@ from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.structs import AlterTableRequest, CreateTableRequest, LockType, Table
 from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.presented import LockCaller
+from hms_gateway.runtime.presented import Actor, LockCaller, current_actor, lock_caller
 from hms_gateway.txn.rules.locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.names import Target
 
@@ -47,7 +47,8 @@ _DELETES_OLD_FILES: Final = "write.metadata.delete-after-commit.enabled"
 class Plan(msgspec.Struct, frozen=True):
     """A table or view to make or to change: its new metadata and row, and the file that it was made from.
 
-    `new_place` is its location, normalized, where that is a new one: no other table may lie there.
+    `row` has columns and location as they are stored. `new_place` is its location, normalized, where that is a new one:
+    no other table may lie there.
     """
 
     name: Name
@@ -57,6 +58,13 @@ class Plan(msgspec.Struct, frozen=True):
     row: Table
     base: MetadataFile | None = None
     new_place: str | None = None
+
+
+class Committer(NamedTuple):
+    """The user and the owner of locks that the steps of a call note for its changes; None where they note nothing."""
+
+    actor: Actor | None = None
+    locks: LockCaller | None = None
 
 
 class Outdated(Exception):
@@ -100,9 +108,10 @@ class Commits:
 
         self._perform(metastore, plan, go_on)
 
-    def check(self, metastore: Metastore, plan: Plan) -> None:
-        """Raises IcebergError where the caller may not carry the plan out."""
-        self._perform(metastore, plan, lambda: None)
+    def check(self, metastore: Metastore, plan: Plan) -> Committer:
+        """The caller as changes know it. Raises IcebergError where it may not carry the plan out."""
+        found: Committer = self._perform(metastore, plan, lambda: Committer(current_actor(), lock_caller()))
+        return found
 
     def _perform(self, metastore: Metastore, plan: Plan, go_on: Callable[[], Any]) -> Any:
         name = plan.name
@@ -142,8 +151,11 @@ class Commits:
         except BaseException as error:
             for location in (*(file.location for file in written), *(location for location, _ in lists)):
                 self._discard(location)
-            if isinstance(error, LockedByAnother) and call.waited_seconds < LOCKED_SECONDS_MAX:
-                raise Waiting(_LOCKED_PAUSE_SECONDS) from error
+            if isinstance(error, LockedByAnother):
+                if call.waited_seconds < LOCKED_SECONDS_MAX:
+                    raise Waiting(_LOCKED_PAUSE_SECONDS) from error
+                # Steps around this one would wait longer.
+                raise commit_failed(error.message or "") from error
             raise
         for key in keys:
             key.is_concluded = True
@@ -194,7 +206,7 @@ class Commits:
         refuse_locked(tx, caller, [Needed(Target(key, name), LockType.SHARED_READ)])
         after = with_metadata(plan.kind, found.table, base.value, plan.location, plan.value)
         parameters = {**(after.parameters or {}), DDL_TIME: str(self._clock.seconds())}
-        after = msgspec.structs.replace(after, parameters=parameters)
+        after = msgspec.structs.replace(after, parameters=parameters, sd=plan.row.sd)
         if (after.sd and after.sd.cols) != (found.table.sd and found.table.sd.cols):
             after = without_lost_statistics(tx, found.table_id, after)
         tx.update_table(found.table_id, found.database_id, after)

@@ -15,14 +15,12 @@ _STATUS: Final = {
     "NoSuchWarehouseException": 404,
     "NotFoundException": 404,
     "MethodNotAllowedException": 405,
-    "NotAcceptableException": 406,
     "AlreadyExistsException": 409,
     "CommitFailedException": 409,
     "NamespaceNotEmptyException": 409,
     "UnprocessableEntityException": 422,
     "InternalServerError": 500,
     "CommitStateUnknownException": 500,
-    "UnsupportedOperationException": 501,
     "ServiceUnavailableException": 503,
 }
 

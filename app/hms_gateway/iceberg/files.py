@@ -12,12 +12,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from hms_gateway.iceberg.errors import IcebergError, commit_failed, invalid
 from hms_gateway.iceberg.json_values import Json, decoded, decoded_bytes
+from hms_gateway.iceberg.manifest_lists import LIST_BYTES_MAX, Manifest, read_manifests
 from hms_gateway.metastore.ports.store import FileSystemAway, FileSystemError
 from hms_gateway.rpc.memory import DecodedMemory
 from hms_gateway.runtime.limits import Limits
@@ -136,13 +138,12 @@ class MetadataFiles:
             for each in [threads.submit(self._files.write_file, *one) for one in contents]:
                 each.result()
 
-    def read_list(self, location: str) -> bytes:
-        """The content of a manifest list. Raises IcebergError."""
-        limit = self._limits.iceberg_file_bytes_max
-        content = self._content(location, "the manifest list", limit)
-        if len(content) > limit:
-            raise _too_long(f"the manifest list {location}", limit)
-        return content
+    def manifests(self, location: str) -> list[Manifest]:
+        """The entries of a manifest list, counted for the call. Raises IcebergError, Unavailable."""
+        content = self._content(location, "the manifest list", LIST_BYTES_MAX)
+        if len(content) > LIST_BYTES_MAX:
+            raise invalid(f"the manifest list {location} is longer than {LIST_BYTES_MAX} bytes")
+        return read_manifests(content, partial(self._memory.hold, location))
 
     def _content(self, location: str, what: str, bytes_max: int) -> bytes:
         """The content, or a byte more than `bytes_max` of it.

@@ -4,10 +4,12 @@ fastavro is loaded with the first one, and comes with the extra `iceberg`.
 """
 
 import io
+import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from hms_gateway.iceberg.errors import IcebergError, invalid
@@ -48,8 +50,17 @@ _PART_OF_ID: Final = {field["field-id"]: field["name"] for field in _SUMMARY["fi
 # A block ends with the mark of its file; files of this process have the same, since blocks are in several of them.
 _MARK_BYTES: Final = 16
 _MARK: Final = os.urandom(_MARK_BYTES)
-# An entry has some hundred bytes, and takes ten times as many as a dictionary.
-UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024
+_MAGIC: Final = b"Obj\x01"
+LIST_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Of a manifest list as it is and unpacked: an entry has some hundred bytes, and takes ten times as many in memory."""
+OBJECTS_MAX: Final = 250_000
+"""Manifests and summaries of partitions in one list; the least has some bytes, and takes hundreds in memory."""
+_OBJECT_BYTES: Final = 1024
+_UNCOUNTED_OBJECTS: Final = 1_000
+# The schema is some thousands of them.
+_HEAD_BYTES_MAX: Final = 64 * 1024
+_WINDOW_BYTES: Final = 256 * 1024
+_NEEDED: Final = frozenset({"manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id"})
 _WITH_BYTES: Final = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
 # Of lists of format version 1, which have no such fields.
 _ABSENT: Final = {
@@ -67,38 +78,86 @@ def _avro() -> Any:
     return fastavro
 
 
-def read_manifests(content: bytes) -> list[Manifest]:
-    """The entries in their order. Raises IcebergError for what is no manifest list."""
+def read_manifests(content: bytes, hold: Callable[[int], None] | None = None) -> list[Manifest]:
+    """The entries in their order. Raises IcebergError for what is no manifest list, or takes too much memory.
+
+    `hold` is told the bytes that they take so far, where they are many. What it raises is raised.
+    """
+    found: list[Manifest] = []
+    objects = held = 0
+    for entries in _entries(content):
+        found += entries
+        objects += len(entries) + sum(len(one["partitions"] or ()) for one in entries)
+        if objects > OBJECTS_MAX:
+            raise invalid(f"the manifest list has more than {OBJECTS_MAX} manifests and summaries of partitions")
+        if hold is not None and objects - held > _UNCOUNTED_OBJECTS:
+            hold(objects * _OBJECT_BYTES)
+            held = objects
+    return found
+
+
+def _entries(content: bytes) -> Iterator[list[Manifest]]:
+    """The entries, a bounded part at a time. Raises IcebergError."""
     avro = _avro()
     try:
-        file = io.BytesIO(content)
-        reader = avro.reader(file)
-        _check_blocks(content, file.tell(), reader)
-        names = {field["name"]: _NAME_OF_ID.get(field.get("field-id")) for field in reader.writer_schema["fields"]}
-        parts = _part_names(reader.writer_schema)
-        return [_entry(record, names, parts) for record in reader]
+        file = io.BytesIO(content[:_HEAD_BYTES_MAX])
+        head = avro.schemaless_reader(file, _head_schema())
+        names, parts, schema = _read_schema(head["meta"]["avro.schema"])
+        codec = head["meta"].get("avro.codec", b"null")
+        if head["magic"] != _MAGIC or codec not in (b"null", b"deflate"):
+            raise invalid("the manifest list is no Avro file, or has a codec that is not read here")
+        for count, block in _blocks(content, file.tell(), is_packed=codec == b"deflate"):
+            for records in _records(avro, schema, count, block):
+                yield [_entry(record, names, parts) for record in records]
     except IcebergError:
         raise
     except Exception as error:  # fastavro raises what its decoders run into.
         raise invalid(f"the manifest list cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _check_blocks(content: bytes, position: int, reader: Any) -> None:
-    """Raises IcebergError for what would take much more memory than a list of manifests: a few bytes are enough."""
-    if reader.codec not in ("null", "deflate") or not _takes_bytes(reader.writer_schema):
-        raise invalid("the manifest list has a codec or a schema that is not read here")
+@lru_cache(maxsize=8)
+def _read_schema(text: bytes) -> tuple[Mapping[str, str | None], Mapping[str, str], Any]:
+    """Names of the fields of entries and of summaries by those in a file, and its schema. Raises IcebergError."""
+    described = json.loads(text)
+    schema = _avro().parse_schema(described)
+    if not _takes_bytes(described):
+        raise invalid("the manifest list has a schema that is not read here")
+    names = {field["name"]: _NAME_OF_ID.get(field.get("field-id")) for field in described["fields"]}
+    if missing := _NEEDED - {*names.values()}:
+        raise invalid(f"the manifest list lacks {', '.join(sorted(missing))}")
+    return names, _part_names(described), schema
+
+
+def _blocks(content: bytes, position: int, *, is_packed: bool) -> Iterator[tuple[int, bytes]]:
+    """Count and text of the records of each block. Raises IcebergError: a few bytes may be many when unpacked."""
     unpacked = 0
     while position < len(content):
-        _, position = _long(content, position)
+        count, position = _long(content, position)
         length, position = _long(content, position)
-        if reader.codec == "deflate":
-            block = memoryview(content)[position : position + max(0, length)]
-            unpacked += len(zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, UNPACKED_BYTES_MAX + 1))
-        else:
-            unpacked += length
-        if length < 0 or unpacked > UNPACKED_BYTES_MAX:
-            raise invalid(f"the manifest list is damaged, or longer than {UNPACKED_BYTES_MAX} bytes unpacked")
+        block = content[position : position + max(0, length)]
+        if is_packed:
+            block = zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, LIST_BYTES_MAX + 1)
+        unpacked += len(block)
         position += length + _MARK_BYTES
+        if count < 0 or length < 0 or unpacked > LIST_BYTES_MAX or position > len(content):
+            raise invalid(f"the manifest list is damaged, or longer than {LIST_BYTES_MAX} bytes unpacked")
+        yield count, block
+
+
+def _records(avro: Any, schema: Any, count: int, block: bytes) -> Iterator[list[Mapping[str, Any]]]:
+    """The records of a block, those of one window at a time: their values may take far more memory than their text."""
+    begin, left = 0, count
+    while left:
+        found: list[Mapping[str, Any]] = []
+        file, end = io.BytesIO(block[begin : begin + _WINDOW_BYTES]), 0
+        with suppress(EOFError):
+            while len(found) < left:
+                found.append(avro.schemaless_reader(file, schema))
+                end = file.tell()
+        if not found:
+            raise invalid(f"the manifest list is cut off, or has an entry of more than {_WINDOW_BYTES} bytes")
+        yield found
+        begin, left = begin + end, left - len(found)
 
 
 def _takes_bytes(kind: Any) -> bool:
@@ -185,6 +244,19 @@ def _long_bytes(number: int) -> bytes:
         found.append(left & 0x7F | 0x80)
         left >>= 7
     return bytes((*found, left))
+
+
+@cache
+def _head_schema() -> Any:
+    """The head of an Avro file (Avro specification, Object Container Files)."""
+    kinds = (
+        ("magic", {"type": "fixed", "name": "magic", "size": len(_MAGIC)}),
+        ("meta", {"type": "map", "values": "bytes"}),
+        ("sync", {"type": "fixed", "name": "sync", "size": _MARK_BYTES}),
+    )
+    return _avro().parse_schema(
+        {"type": "record", "name": "head", "fields": [{"name": name, "type": kind} for name, kind in kinds]}
+    )
 
 
 @cache

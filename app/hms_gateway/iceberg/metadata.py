@@ -5,7 +5,7 @@ A value that was read is never changed: commits share it. A draft copies what it
 
 import re
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
@@ -23,6 +23,7 @@ from hms_gateway.iceberg.json_values import (
     texts,
 )
 from hms_gateway.iceberg.schemas import (
+    NAME_CHARACTERS_MAX,
     PARTITION_ID_BEFORE_FIRST,
     FreshIds,
     check_schema,
@@ -39,26 +40,26 @@ MAIN: Final = "main"
 FORMAT_VERSION_MAX: Final = 3
 FORMAT_VERSION: Final = "format-version"
 _DEFAULT_FORMAT_VERSION: Final = 2
-_ROW_LINEAGE_SINCE: Final = 3
+ROW_LINEAGE_SINCE: Final = 3
 # Clocks of writers differ by as much.
 _EARLIER_MS_MAX: Final = 60_000
 _NO_SNAPSHOT: Final = -1
-_LAST_ADDED: Final = -1
+LAST_ADDED: Final = -1
 _PREVIOUS_FILES: Final = "write.metadata.previous-versions-max"
 _PREVIOUS_FILES_MAX: Final = 100
 _UPDATES_MAX: Final = 10_000
 _OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
-_REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
+REF_BOUNDS: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
 
 
 def current_snapshot(metadata: Json) -> Json | None:
     """The snapshot that the branch main is at."""
     current = metadata.get("current-snapshot-id")
-    return next((one for one in reversed(metadata.get("snapshots") or ()) if one["snapshot-id"] == current), None)
+    return with_id(metadata.get("snapshots") or (), "snapshot-id", current)
 
 
 def current_schema(metadata: Json) -> Json:
-    return _by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
+    return with_id(metadata["schemas"], "schema-id", metadata["current-schema-id"]) or {"type": "struct", "fields": []}
 
 
 @read_by_name()
@@ -104,7 +105,8 @@ def normalized(read: Any) -> Json:
     needed(found, "location", str)
     needed(found, "last-updated-ms", int)
     found.setdefault("last-sequence-number", 0)
-    current = found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
+    current = optional(found, "current-snapshot-id", int)
+    found.setdefault("current-snapshot-id", _NO_SNAPSHOT)
     if current is not None and current != _NO_SNAPSHOT and MAIN not in found["refs"]:
         found["refs"] = {**found["refs"], MAIN: {"snapshot-id": current, "type": "branch"}}
     return found
@@ -120,7 +122,8 @@ def _partition_ids(specs: Iterable[Json]) -> Iterable[int]:
     return (field["field-id"] for spec in specs for field in spec["fields"])
 
 
-def _by_id(of: Sequence[Json], field: str, wanted: int) -> Json | None:
+def with_id(of: Sequence[Json], field: str, wanted: object) -> Json | None:
+    """The one whose field has the wanted number, None where there is none."""
     # Mostly the newest is wanted.
     return next((each for each in reversed(of) if each.get(field) == wanted), None)
 
@@ -203,16 +206,16 @@ def new_table(request: Json, location: str, now_ms: int) -> Json:
     check_schema(schema, version)
     fresh = FreshIds()
     draft.apply({"action": "add-schema", "schema": fresh.schema(schema)})
-    draft.apply({"action": "set-current-schema", "schema-id": _LAST_ADDED})
+    draft.apply({"action": "set-current-schema", "schema-id": LAST_ADDED})
     spec = optional(request, "partition-spec", dict) or {"fields": []}
     # Ids of partition fields are the server's.
     fields = [{**with_sources(field, fresh.of), "field-id": None} for field in objects(spec, "fields")]
     draft.apply({"action": "add-spec", "spec": {"fields": fields}})
-    draft.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+    draft.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
     order = optional(request, "write-order", dict) or {"fields": []}
     fields = [with_sources(field, fresh.of) for field in objects(order, "fields")]
     draft.apply({"action": "add-sort-order", "sort-order": {"fields": fields}})
-    draft.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
+    draft.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
     draft.apply({"action": "set-location", "location": location})
     draft.apply({"action": "set-properties", "updates": properties})
     return draft.built(None)
@@ -275,7 +278,7 @@ class Draft:
         """The schema with its number, which is that of an equal one that is there."""
         known = self._same(self._new["schemas"], schema, schema_key)
         if known is None:
-            number = _next_number(self._new["schemas"], "schema-id", 0)
+            number = next_number(self._new["schemas"], "schema-id", 0)
             known = {**without_nulls(schema), "type": "struct", "schema-id": number}
             self._set("schemas", [*self._new["schemas"], known])
         self._last_schema = known["schema-id"]
@@ -283,7 +286,7 @@ class Draft:
 
     def _number(self, update: Json, field: str, last: int | None) -> int:
         number = needed(update, field, int)
-        if number != _LAST_ADDED:
+        if number != LAST_ADDED:
             return number
         if last is None:
             raise invalid(f"{update['action']}: {field} is -1, and nothing was added before")
@@ -312,6 +315,7 @@ class TableDraft(Draft):
 
     def __init__(self, base: Json | None, now_ms: int) -> None:
         super().__init__("table", _empty(), base, now_ms)
+        self._columns: tuple[Json, Container[int], Mapping[str, int]] | None = None
         self._updated_ms: int | None = None
         self._last_spec: int | None = None
         self._last_order: int | None = None
@@ -328,13 +332,13 @@ class TableDraft(Draft):
             raise invalid("the table has no schema")
         if not new["partition-specs"]:
             self.apply({"action": "add-spec", "spec": {"fields": []}})
-            self.apply({"action": "set-default-spec", "spec-id": _LAST_ADDED})
+            self.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
         if not new["sort-orders"]:
             self.apply({"action": "add-sort-order", "sort-order": {"fields": []}})
-            self.apply({"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED})
-        if new["default-spec-id"] is None or _by_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
+            self.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
+        if new["default-spec-id"] is None or with_id(new["partition-specs"], "spec-id", new["default-spec-id"]) is None:
             raise invalid("the table has no default partition spec")
-        if _by_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
+        if with_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
             raise invalid("the table has no current schema")
         self._settle_log()
         if self._base is not None and base_location is not None:
@@ -345,12 +349,12 @@ class TableDraft(Draft):
         newest_ms = max(newest_ms, 0 if self._base is None else self._base["last-updated-ms"])
         new["last-updated-ms"] = max(self._now_ms if self._updated_ms is None else self._updated_ms, newest_ms)
         if new["current-snapshot-id"] in (None, _NO_SNAPSHOT):
-            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE else _NO_SNAPSHOT
+            new["current-snapshot-id"] = None if new[FORMAT_VERSION] >= ROW_LINEAGE_SINCE else _NO_SNAPSHOT
         if new[FORMAT_VERSION] == 1:
             new["schema"] = current_schema(new)
-            spec = _by_id(new["partition-specs"], "spec-id", new["default-spec-id"])
+            spec = with_id(new["partition-specs"], "spec-id", new["default-spec-id"])
             new["partition-spec"] = [] if spec is None else spec["fields"]
-            new.pop("last-sequence-number")
+            new.pop("last-sequence-number", None)
         else:
             new.pop("schema", None)
             new.pop("partition-spec", None)
@@ -378,7 +382,7 @@ class TableDraft(Draft):
             raise illegal(f"upgrade-format-version: a table of version {current} cannot go back to {version}")
         if version != current:
             self._set(FORMAT_VERSION, version)
-            if version >= _ROW_LINEAGE_SINCE:
+            if version >= ROW_LINEAGE_SINCE:
                 self._new.setdefault("next-row-id", 0)
 
     def _add_schema(self, update: Json) -> None:
@@ -391,25 +395,31 @@ class TableDraft(Draft):
 
     def _set_current_schema(self, update: Json) -> None:
         number = self._number(update, "schema-id", self._last_schema)
-        if _by_id(self._new["schemas"], "schema-id", number) is None:
+        if with_id(self._new["schemas"], "schema-id", number) is None:
             raise illegal(f"set-current-schema: there is no schema {number}")
         self._set("current-schema-id", number)
 
-    def _has_column(self) -> Callable[[int], bool]:
-        columns = check_schema(current_schema(self._new), self._new[FORMAT_VERSION])
-        return columns.__contains__
+    def _current_columns(self) -> tuple[Container[int], Mapping[str, int]]:
+        """Ids of the columns of the current schema, and ids by full names. A commit may ask for each of its updates."""
+        schema = current_schema(self._new)
+        if self._columns is None or self._columns[0] is not schema:
+            ids = check_schema(schema, self._new[FORMAT_VERSION])
+            self._columns = schema, ids, {name: number for number, name in field_names(schema).items()}
+        return self._columns[1:]
 
     def _add_spec(self, update: Json) -> None:
         spec = needed(update, "spec", dict)
         fields = [{**field, "name": needed(field, "name", str)} for field in objects(spec, "fields")]
-        check_transformed(fields, "add-spec", self._has_column())
+        columns, numbers = self._current_columns()
+        check_transformed(fields, "add-spec", columns)
         names = [field["name"] for field in fields]
         if len(set(names)) < len(names):
             raise invalid("add-spec: two fields have the same name")
-        columns = {name: number for number, name in field_names(current_schema(self._new)).items()}
         for field in fields:
+            if len(field["name"]) > NAME_CHARACTERS_MAX:
+                raise invalid(f"add-spec: the name of a field is longer than {NAME_CHARACTERS_MAX} characters")
             # Java's readers refuse a spec whose field has the name of another column.
-            if columns.get(field["name"], field.get("source-id")) != field.get("source-id"):
+            if numbers.get(field["name"], field.get("source-id")) != field.get("source-id"):
                 raise invalid(f"add-spec: {field['name']} is the name of another column")
         specs = self._new["partition-specs"]
         known = self._same(specs, {"fields": fields}, lambda one: spec_key(one["fields"]))
@@ -426,7 +436,7 @@ class TableDraft(Draft):
                 numbered.append({**without_nulls(field), "field-id": number})
             if len({field["field-id"] for field in numbered}) < len(numbered):
                 raise invalid("add-spec: two fields have the same field-id")
-            known = {"spec-id": _next_number(specs, "spec-id", 0), "fields": numbered}
+            known = {"spec-id": next_number(specs, "spec-id", 0), "fields": numbered}
             self._set("partition-specs", [*specs, known])
             self._set("last-partition-id", last)
         self._last_spec = known["spec-id"]
@@ -439,14 +449,14 @@ class TableDraft(Draft):
 
     def _set_default_spec(self, update: Json) -> None:
         number = self._number(update, "spec-id", self._last_spec)
-        if _by_id(self._new["partition-specs"], "spec-id", number) is None:
+        if with_id(self._new["partition-specs"], "spec-id", number) is None:
             raise invalid(f"set-default-spec: there is no spec {number}")
         self._set("default-spec-id", number)
 
     def _add_sort_order(self, update: Json) -> None:
         order = needed(update, "sort-order", dict)
         fields = objects(order, "fields")
-        check_transformed(fields, "add-sort-order", self._has_column())
+        check_transformed(fields, "add-sort-order", self._current_columns()[0])
         for field in fields:
             if needed(field, "direction", str) not in ("asc", "desc"):
                 raise invalid("add-sort-order: direction is asc or desc")
@@ -457,14 +467,14 @@ class TableDraft(Draft):
         known = next((one for one in orders if one["fields"] == fields), None)
         if known is None:
             # The order without fields is number 0.
-            number = _next_number(orders, "order-id", 1) if fields else 0
+            number = next_number(orders, "order-id", 1) if fields else 0
             known = {"order-id": number, "fields": fields}
             self._set("sort-orders", [*orders, known])
         self._last_order = known["order-id"]
 
     def _set_default_sort_order(self, update: Json) -> None:
         number = self._number(update, "sort-order-id", self._last_order)
-        if _by_id(self._new["sort-orders"], "order-id", number) is None:
+        if with_id(self._new["sort-orders"], "order-id", number) is None:
             raise invalid(f"set-default-sort-order: there is no sort order {number}")
         self._set("default-sort-order-id", number)
 
@@ -481,7 +491,7 @@ class TableDraft(Draft):
             raise invalid(f"add-snapshot: the operation of a summary is one of {', '.join(_OPERATIONS)}")
         if not new["schemas"]:
             raise invalid("add-snapshot: the table has no schema yet")
-        if _by_id(new["snapshots"], "snapshot-id", number) is not None:
+        if with_id(new["snapshots"], "snapshot-id", number) is not None:
             raise invalid(f"add-snapshot: Snapshot already exists for id: {number}")
         if new[FORMAT_VERSION] > 1:
             sequence = needed(snapshot, "sequence-number", int)
@@ -494,7 +504,7 @@ class TableDraft(Draft):
         log = new["snapshot-log"]
         if log and at_ms < log[-1]["timestamp-ms"] - _EARLIER_MS_MAX:
             raise invalid(f"add-snapshot: timestamp-ms {at_ms} is before that of the newest snapshot in the log")
-        if new[FORMAT_VERSION] >= _ROW_LINEAGE_SINCE:
+        if new[FORMAT_VERSION] >= ROW_LINEAGE_SINCE:
             first, added = needed(snapshot, "first-row-id", int), needed(snapshot, "added-rows", int)
             if not 0 <= added <= LONG_MAX - new["next-row-id"]:
                 raise invalid(f"add-snapshot: added-rows {added} is no number of rows")
@@ -511,11 +521,11 @@ class TableDraft(Draft):
         kind = needed(update, "type", str)
         if kind not in ("branch", "tag") or (name == MAIN and kind != "branch"):
             raise invalid(f"set-snapshot-ref: {name} cannot be a {kind}")
-        snapshot = _by_id(self._new["snapshots"], "snapshot-id", number)
+        snapshot = with_id(self._new["snapshots"], "snapshot-id", number)
         if snapshot is None:
             raise invalid(f"Cannot set {name} to unknown snapshot: {number}")
         ref: Json = {"snapshot-id": number, "type": kind}
-        for field in _REF_BOUNDS:
+        for field in REF_BOUNDS:
             value = optional(update, field, int)
             if value is None:
                 continue
@@ -662,8 +672,8 @@ def _empty() -> Json:
     }
 
 
-def _next_number(of: Sequence[Json], field: str, first: int) -> int:
-    return max((one[field] + 1 for one in of), default=first) if of else first
+def next_number(of: Sequence[Json], field: str, first: int) -> int:
+    return max((one[field] + 1 for one in of), default=first)
 
 
 def _logged(base: Json, location: str) -> Json:

@@ -1,7 +1,6 @@
 """Calls of the metastore by the REST catalog: the methods that Thrift clients call, with their rights and events."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
@@ -57,8 +56,10 @@ class Metastore:
         self.call = call
 
     def perform(self, method: str, handler: Callable[..., Any] | None = None, /, **arguments: Any) -> Any:
-        with _translated():
+        try:
             return self._perform(self.call, method, handler, **arguments)
+        except ThriftException as error:
+            raise translated(error) from error
 
     def database(self, catalog: str, namespace: str) -> Database:
         """Raises IcebergError for a namespace that is missing or hidden."""
@@ -121,18 +122,11 @@ def _word(kind: str) -> str:
     return "View" if kind == VIEW else "Table"
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except ThriftException as error:
-        raise translated(error) from error
-
-
 def translated(error: ThriftException) -> IcebergError:
     """A refusal of the metastore in Iceberg's error model."""
     text = error.message or type(error).__name__
-    if isinstance(error, LockedByAnother):
+    # Implicit locks say it in an exception that methods declare.
+    if isinstance(error, LockedByAnother) or isinstance(error.__cause__, LockedByAnother):
         return commit_failed(text)
     if text.startswith(_DENIED):
         return IcebergError("ForbiddenException", text)

@@ -11,10 +11,10 @@ from hms_gateway.iceberg.commits import is_of_another, logged_files
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.files import LIST_NAME, METADATA_NAME, MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
-from hms_gateway.iceberg.manifest_lists import read_manifests
 from hms_gateway.iceberg.metadata import normalized
 from hms_gateway.iceberg.rows import TABLE, kind_of, pointer
 from hms_gateway.metastore.ports.store import Snapshot, Store
+from hms_gateway.metastore.vocabulary.locations import LocationError, normalize_location
 from hms_gateway.rpc.structs import Table
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.files.directories import Directories
@@ -41,7 +41,7 @@ def find_orphans(store: Store, files: Directories, limits: Limits, db_name: str,
     metadata = MetadataFiles(files, limits)
     current = metadata.read(location)
     known = normalized(current.value)
-    if not (row.sd and row.sd.location == known["location"] and is_own(known, location)):
+    if not (row.sd and row.sd.location == _stored(known["location"]) and is_own(known, location)):
         return []
     folder = location.rpartition("/")[0]
     names = files.file_names(folder)
@@ -53,6 +53,13 @@ def find_orphans(store: Store, files: Directories, limits: Limits, db_name: str,
             if isinstance(snapshot, dict):
                 lists.pop(str(snapshot.get("manifest-list")), None)
     return [*orphans, *_lists(metadata, known, lists)]
+
+
+def _stored(location: str) -> str | None:
+    """A location as rows have it, of the file system of this machine where it does not say."""
+    with suppress(LocationError):
+        return normalize_location(location)
+    return None
 
 
 def _row(snapshot: Snapshot, db_name: str, tbl_name: str) -> Table | None:
@@ -112,7 +119,7 @@ def _lists(metadata: MetadataFiles, known: Json, unnamed: Mapping[str, int]) -> 
         instead = snapshots.get(number)
         if instead is None:
             with suppress(IcebergError):
-                manifests = read_manifests(metadata.read_list(location))
+                manifests = metadata.manifests(location)
                 own = [one["sequence_number"] for one in manifests if one["added_snapshot_id"] == number]
                 # Version 1 has no sequence numbers.
                 instead = by_sequence.get(max(own)) if any(own) else None

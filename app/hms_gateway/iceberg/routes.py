@@ -45,8 +45,8 @@ class Answer(NamedTuple):
     row: Name | None = None
 
     @classmethod
-    def of(cls, value: Any, status: int = 200, **headers: str) -> "Answer":
-        return cls(status, msgspec.json.encode(value), headers)
+    def of(cls, value: Any, status: int = 200) -> "Answer":
+        return cls(status, msgspec.json.encode(value))
 
 
 class Operation(NamedTuple):
@@ -300,11 +300,11 @@ class RestCatalog:
         return _loaded(file if shown == "all" else _with_refs_only(file))._replace(headers={"etag": tag}, row=row)
 
     def check_table(self, asked: Asked) -> Answer:
-        self._catalog.check_exists(asked.metastore, asked.name(TABLE))
+        asked.metastore.row_of(asked.name(TABLE), TABLE)
         return Answer(204)
 
     def check_view(self, asked: Asked) -> Answer:
-        self._catalog.check_exists(asked.metastore, asked.name(VIEW), VIEW)
+        asked.metastore.row_of(asked.name(VIEW), VIEW)
         return Answer(204)
 
     def commit_table(self, asked: Asked) -> Answer:
@@ -332,7 +332,7 @@ class RestCatalog:
     def unregister_table(self, asked: Asked) -> Answer:
         name = asked.name(TABLE)
         # The answer is the table's metadata, so it is read first; the file may be gone when the table is dropped.
-        read = self._catalog.load(asked.metastore, name)
+        read = self._catalog.read(self._catalog.pointer(asked.metastore, name, TABLE), TABLE)
         return _loaded(self._catalog.drop(asked.metastore, name) or read)
 
     def drop_view(self, asked: Asked) -> Answer:

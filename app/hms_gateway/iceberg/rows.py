@@ -1,12 +1,12 @@
 """Tables of the metastore as Iceberg's HiveCatalog writes and reads them: parameters, columns, the pointer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from hms_gateway.iceberg.json_values import Json, count, needed, optional, read_by_name
-from hms_gateway.iceberg.metadata import current_schema, current_snapshot
+from hms_gateway.iceberg.metadata import current_schema, current_snapshot, with_id
 from hms_gateway.iceberg.schemas import hive_type
 from hms_gateway.metastore.vocabulary.table_types import (
     EXTERNAL_KEY,
@@ -81,10 +81,10 @@ def _with_table(row: Table, base: Json | None, location: str, metadata: Json) ->
         _put(parameters, "current-snapshot-summary", summary)
     schema = current_schema(metadata)
     _put(parameters, "current-schema", schema)
-    spec = _with_id(metadata["partition-specs"], "spec-id", metadata["default-spec-id"])
+    spec = with_id(metadata["partition-specs"], "spec-id", metadata["default-spec-id"])
     if spec and spec["fields"]:
         _put(parameters, "default-partition-spec", spec)
-    order = _with_id(metadata["sort-orders"], "order-id", metadata["default-sort-order-id"])
+    order = with_id(metadata["sort-orders"], "order-id", metadata["default-sort-order-id"])
     if order and order["fields"]:
         _put(parameters, "default-sort-order", order)
     return msgspec.structs.replace(row, parameters=parameters, sd=_descriptor(schema, metadata["location"]))
@@ -94,8 +94,8 @@ def _with_table(row: Table, base: Json | None, location: str, metadata: Json) ->
 def _with_view(row: Table, base: Json | None, location: str, metadata: Json) -> Table:
     """The row of a view. Its text is that for Hive, or its first."""
     parameters = _with_pointer(row, base, location, metadata, needed(metadata, "view-uuid", str))
-    version = _with_id(metadata["versions"], "version-id", metadata["current-version-id"]) or {}
-    schema = _with_id(metadata["schemas"], "schema-id", version.get("schema-id", 0)) or {"fields": []}
+    version = with_id(metadata["versions"], "version-id", metadata["current-version-id"]) or {}
+    schema = with_id(metadata["schemas"], "schema-id", version.get("schema-id", 0)) or {"fields": []}
     _put(parameters, "current-schema", schema)
     texts = [each for each in version.get("representations", ()) if each.get("type") == "sql"]
     sql = next((needed(each, "sql", str) for each in texts if each.get("dialect", "").lower() == _VIEW_SQL), None)
@@ -134,10 +134,6 @@ def _put(parameters: dict[str, str], key: str, value: Any) -> None:
     text = msgspec.json.encode(value).decode()
     if len(text) <= _TEXT_CHARACTERS_MAX:
         parameters[key] = text
-
-
-def _with_id(of: Iterable[Json], field: str, wanted: object) -> Json | None:
-    return next((each for each in of if each.get(field) == wanted), None)
 
 
 def _descriptor(schema: Json, location: str) -> StorageDescriptor:

@@ -1,7 +1,7 @@
 """Schemas, partition specs and sort orders as JSON values: checks, ids, and the types of Hive (Iceberg table spec)."""
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +12,8 @@ from hms_gateway.iceberg.json_values import Json, checked, integers, needed, obj
 # Ids of partition fields begin above this one.
 PARTITION_ID_BEFORE_FIRST: Final = 999
 TYPE_DEPTH_MAX: Final = 100
+NAME_CHARACTERS_MAX: Final = 1_000
+"""Of a partition field, which has the name of no other column."""
 
 _HIVE: Final = {
     "boolean": "boolean",
@@ -45,7 +47,7 @@ def check_schema(schema: Json, format_version: int) -> dict[int, Any]:
     if schema.get("type", "struct") != "struct":
         raise invalid("schema: a schema is a struct")
     found: dict[int, Any] = {}
-    for _, field_id, kind in _walk({**schema, "type": "struct"}, 0):
+    for field_id, kind in _walk({**schema, "type": "struct"}, 0):
         if field_id in found:
             raise invalid(f"schema: two fields have the id {field_id}")
         found[field_id] = kind
@@ -70,22 +72,45 @@ def _identifying(struct: Json) -> Iterator[int]:
 
 
 def highest_id(schema: Json) -> int:
-    return max((field_id for _, field_id, _ in _walk(schema, 0)), default=0)
+    return max((field_id for field_id, _ in _walk(schema, 0)), default=0)
 
 
 def field_names(schema: Json) -> dict[int, str]:
-    """Full names by the ids of fields, as `address.city`; elements of lists and maps have none."""
-    return {field_id: name for name, field_id, _ in _walk(schema, 0) if name}
+    """Full names by the ids of fields, as `address.city` or `phones.element`, but for long ones (NAME_CHARACTERS_MAX).
+
+    A few bytes for each of many fields with a long name around them would be as many long texts.
+    """
+    return dict(_named(schema, ""))
 
 
-def _walk(kind: Json, depth: int, before: str = "") -> Iterator[tuple[str, int, Any]]:
-    """Name, id and type of each field inside of a nested type."""
+def _named(kind: Json, before: str) -> Iterator[tuple[int, str]]:
+    for name, field_id, inner in _fields(kind):
+        if len(before) + len(name) > NAME_CHARACTERS_MAX:
+            continue
+        yield field_id, f"{before}{name}"
+        if isinstance(inner, dict):
+            yield from _named(inner, f"{before}{name}.")
+
+
+def _walk(kind: Json, depth: int) -> Iterator[tuple[int, Any]]:
+    """Id and type of each field inside of a nested type."""
     if depth > TYPE_DEPTH_MAX:
         raise invalid(f"schema: types are nested more than {TYPE_DEPTH_MAX} deep")
-    inside: list[tuple[str, int, Any]] = []
+    inside = _fields(kind)
+    yield from ((field_id, inner) for _, field_id, inner in inside)
+    for _, _, inner in inside:
+        if isinstance(inner, dict):
+            yield from _walk(inner, depth + 1)
+        else:
+            checked("schema: type", inner, str)
+
+
+def _fields(kind: Json) -> list[tuple[str, int, Any]]:
+    """Name, id and type of the fields of a nested type, without those inside of them. Raises IcebergError."""
     match kind.get("type"):
         case "struct":
             names = set()
+            found = []
             needed(kind, "fields", list)
             for field in objects(kind, "fields"):
                 name = needed(field, "name", str)
@@ -94,22 +119,16 @@ def _walk(kind: Json, depth: int, before: str = "") -> Iterator[tuple[str, int, 
                 names.add(name)
                 needed(field, "required", bool)
                 optional(field, "doc", str)
-                inside.append((f"{before}{name}", small(field, "id"), field.get("type")))
+                found.append((name, small(field, "id"), field.get("type")))
+            return found
         case "list":
             needed(kind, "element-required", bool)
-            inside.append(("", small(kind, "element-id"), kind.get("element")))
+            return [("element", small(kind, "element-id"), kind.get("element"))]
         case "map":
             needed(kind, "value-required", bool)
-            inside.append(("", small(kind, "key-id"), kind.get("key")))
-            inside.append(("", small(kind, "value-id"), kind.get("value")))
+            return [(each, small(kind, f"{each}-id"), kind.get(each)) for each in ("key", "value")]
         case other:
             raise invalid(f"schema: {other!r} is no nested type; struct, list and map are")
-    yield from inside
-    for name, _, inner in inside:
-        if isinstance(inner, dict):
-            yield from _walk(inner, depth + 1, f"{name}." if name else "")
-        else:
-            checked("schema: type", inner, str)
 
 
 def _check_primitive(kind: str, format_version: int) -> None:
@@ -196,7 +215,7 @@ def source_ids(field: Json) -> list[int]:
     return integers(field, "source-ids") if field.get("source-ids") else [needed(field, "source-id", int)]
 
 
-def check_transformed(fields: list[Json], what: str, has: Callable[[int], bool]) -> None:
+def check_transformed(fields: list[Json], what: str, columns: Container[int]) -> None:
     """Raises IcebergError for a transform that Iceberg does not have, or a column that the schema does not have."""
     for field in fields:
         transform = needed(field, "transform", str)
@@ -204,7 +223,7 @@ def check_transformed(fields: list[Json], what: str, has: Callable[[int], bool])
             raise invalid(f"{what}: {transform} is no transform")
         for source in source_ids(field):
             # What is left of a dropped column.
-            if transform != "void" and not has(source):
+            if transform != "void" and source not in columns:
                 raise invalid(f"{what}: no column of the current schema has the id {source}")
 
 

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Final
 
 from hms_gateway.iceberg.errors import illegal, invalid
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, read_by_name, small, text_map, texts
-from hms_gateway.iceberg.metadata import Draft, check_requirements, few
+from hms_gateway.iceberg.metadata import LAST_ADDED, Draft, check_requirements, few, next_number
 from hms_gateway.iceberg.schemas import check_schema, without_nulls
 
-_LAST_ADDED: Final = -1
 _UPDATES_MAX: Final = 1_000
 _HISTORY: Final = "version.history.num-entries"
 _HISTORY_ENTRIES: Final = 10
@@ -35,8 +34,8 @@ def new_view(request: Json, location: str, now_ms: int) -> Json:
     draft = ViewDraft(None, now_ms)
     version = needed(request, "view-version", dict)
     draft.apply({"action": "add-schema", "schema": needed(request, "schema", dict)})
-    draft.apply({"action": "add-view-version", "view-version": {**version, "schema-id": _LAST_ADDED}})
-    draft.apply({"action": "set-current-view-version", "view-version-id": _LAST_ADDED})
+    draft.apply({"action": "add-view-version", "view-version": {**version, "schema-id": LAST_ADDED}})
+    draft.apply({"action": "set-current-view-version", "view-version-id": LAST_ADDED})
     draft.apply({"action": "set-location", "location": location})
     draft.apply({"action": "set-properties", "updates": text_map(request, "properties")})
     return draft.built()
@@ -91,8 +90,8 @@ class ViewDraft(Draft):
 
     def _add_version(self, update: Json) -> None:
         version = needed(update, "view-version", dict)
-        schema_id = small(version, "schema-id", _LAST_ADDED)
-        if schema_id == _LAST_ADDED:
+        schema_id = small(version, "schema-id", LAST_ADDED)
+        if schema_id == LAST_ADDED:
             if self._last_schema is None:
                 raise invalid("add-view-version: schema-id is -1, and no schema was added before")
             schema_id = self._last_schema
@@ -107,7 +106,7 @@ class ViewDraft(Draft):
         version = {"timestamp-ms": self._now_ms, **without_nulls(version), "schema-id": schema_id}
         known = next((one for one in self._new["versions"] if _essence(one) == _essence(version)), None)
         if known is None:
-            number = max((one["version-id"] + 1 for one in self._new["versions"]), default=1)
+            number = next_number(self._new["versions"], "version-id", 1)
             known = {**version, "version-id": number}
             self._new["versions"] = [*self._new["versions"], known]
         self._last_version = known["version-id"]

@@ -87,7 +87,7 @@ class LockCaller(msgspec.Struct, frozen=True):
 _caller: ContextVar[LockCaller | None] = ContextVar("lock_caller", default=None)
 
 
-def locking(caller: LockCaller) -> bound[LockCaller | None]:
+def locking(caller: LockCaller | None) -> bound[LockCaller | None]:
     """Units of work that this thread starts inside happen only if others do not hold what they need."""
     return bound(_caller, caller)
 
@@ -110,7 +110,7 @@ class Actor(msgspec.Struct, frozen=True, omit_defaults=True):
 _actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
-def acting(actor: Actor) -> bound[Actor | None]:
+def acting(actor: Actor | None) -> bound[Actor | None]:
     """Context manager: records changes of this thread as the actor's."""
     return bound(_actor, actor)
 

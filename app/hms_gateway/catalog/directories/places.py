@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select
 
+from hms_gateway.metastore.vocabulary.locations import parse_location, spellings
 from hms_gateway.metastore.vocabulary.names import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import (
     EXTERNAL_KEY,
@@ -103,13 +104,16 @@ class PlaceRows(AggregateRows):
         return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect), len(ids))
 
     def tables_around(self, location: str) -> list[TablePlace]:
-        """Tables whose locations are this one, lie in it or around it; a slash at their ends does not count."""
-        names = location.split("/")
-        above = ["/".join(names[:count]) for count in range(2, len(names) + 1)]
-        spellings = [each for one in above for each in (one, f"{one}/")]
-        place = TABLES.c.location
-        is_in = and_(place > f"{location}/", place < f"{location}{_BEHIND_SLASH}")
-        return self._tables(or_(is_among(place, spellings, self._dialect), is_in), _AROUND_MAX)
+        """Tables whose locations are this one, lie in it or around it, by any scheme of its file system; a slash at
+        their ends does not count.
+        """
+        place, at_or_above, is_in = TABLES.c.location, list[str](), list[ColumnElement[bool]]()
+        for spelled in spellings(parse_location(location)):
+            names = spelled.split("/")
+            above = ["/".join(names[:count]) for count in range(2, len(names) + 1)]
+            at_or_above += [each for one in above for each in (one, f"{one}/")]
+            is_in.append(and_(place > f"{spelled}/", place < f"{spelled}{_BEHIND_SLASH}"))
+        return self._tables(or_(is_among(place, at_or_above, self._dialect), *is_in), _AROUND_MAX)
 
     def partitions(self, after: int, limit: int) -> list[PartitionPlace]:
         key = PARTITIONS.c.partition_id
