@@ -18,7 +18,7 @@ from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
 from hms_gateway.catalog.notifications import Notifications, expire_events
-from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
+from hms_gateway.catalog.partition_marks import PartitionMarks
 from hms_gateway.catalog.partitions.additions import PartitionAdditions
 from hms_gateway.catalog.partitions.changes import PartitionChanges
 from hms_gateway.catalog.partitions.drops import PartitionDrops
@@ -150,7 +150,6 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     rules = MetastoreSettings(
         warehouse_location=settings.warehouse_location,
         event_seconds_max=settings.metastore.event_seconds_max,
-        partition_mark_seconds_max=settings.partition_mark_seconds_max,
         limit_partition_request=settings.metastore.partitions_per_reply_max or -1,
         refuses_incompatible_column_changes=settings.metastore.refuse_incompatible_column_changes,
         column_change_serdes=settings.column_change_serdes,
@@ -164,7 +163,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
 
     releases = Releases()
     try:
-        events = EventMaker(rules, clock, to_tjson)
+        events = EventMaker(clock, to_tjson)
         lease_settings = _lease_settings(settings)
         leases = LeaseService(store, lease_settings, releases.announce)
         memory = DecodedMemory(settings.limits)
@@ -482,8 +481,7 @@ def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, settings: S
         ),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
-        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
-        Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
+        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock)),
     )
 
 
@@ -512,9 +510,9 @@ def _handlers(
         Truncations(store, files, clock, events),
         MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(store, rules, to_tjson, limits),
-        PartitionAdditions(*parts, limits, statistics.of_new_partitions),
-        PartitionChanges(*parts, limits),
-        PartitionDrops(store, files, rules, events, limits),
+        PartitionAdditions(store, files, clock, events, limits, statistics.of_new_partitions),
+        PartitionChanges(store, files, clock, events, limits),
+        PartitionDrops(store, files, events, limits),
         PartitionExchange(store, files, events),
         Roles(store, clock),
         Privileges(store, clock),
@@ -523,13 +521,13 @@ def _handlers(
         Functions(store, clock, events),
         Indexes(store, clock, events, tables),
         Notifications(store, clock, events, limits),
-        PartitionMarks(store, clock, rules),
+        PartitionMarks(store, clock),
         Types(store),
         Properties(store),
         Schemas(store, clock),
         ResourcePlans(store),
         RuntimeRecords(store, clock),
-        ScheduledQueries(store, clock, rules),
+        ScheduledQueries(store, clock),
         FileMetadata(),
     ]
 

@@ -19,7 +19,6 @@ from hms_gateway.catalog.partitions.specs import (
     is_grouping,
     list_spec,
 )
-from hms_gateway.catalog.partitions.writes import PartitionValues
 from hms_gateway.catalog.statistics.aggregation import partition_for
 from hms_gateway.catalog.statistics.column_statistics import with_statistics
 from hms_gateway.metastore.checks.errors import required
@@ -94,7 +93,6 @@ class Partitions:
     ) -> None:
         self._store = store
         self._request_max = settings.limit_partition_request
-        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
         self._to_tjson = to_tjson
         self._limits = limits
 
@@ -280,10 +278,8 @@ class Partitions:
         return GetPartitionsResponse(self._specs(name, -1, select, Projection.of(request.projectionSpec)))
 
     def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
-        values = part_vals or []
-        if throw_exception:
-            self._values.check(values)
-        return self._values.are_valid(values)
+        """Without a whitelist of characters, which Hive has by a setting, every value is valid (semantics §1.1)."""
+        return True
 
     def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
         return name_to_values(required(part_name, "partition name"))
