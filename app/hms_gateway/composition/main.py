@@ -27,6 +27,8 @@ from hms_gateway.catalog.partitions.reads import Partitions
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.catalog.resource_plans import ResourcePlans
+from hms_gateway.catalog.rights.keeper import PolicyKeeper
+from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
@@ -52,6 +54,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
+from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.service import ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
@@ -103,7 +106,6 @@ from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
 
 if TYPE_CHECKING:
-    from hms_gateway.catalog.rights.keeper import PolicyKeeper
     from hms_gateway.iceberg.catalog import Catalog as IcebergCatalog
     from hms_gateway.iceberg.processor import RestProcessor
 
@@ -127,7 +129,7 @@ class Metastore(msgspec.Struct, frozen=True):
     users: UserFile
     chores: Sequence[Chore] = ()
     releases: Releases = msgspec.field(default_factory=Releases)
-    rights: "PolicyKeeper | None" = None
+    rights: PolicyKeeper | None = None
     delegation: DelegationTokens | None = None
     iceberg: "Callable[[], RestProcessor] | None" = None
 
@@ -359,7 +361,7 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     return objection
 
 
-def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "PolicyKeeper | None"]:
+def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], PolicyKeeper | None]:
     """Steps of a call on the way to its handler, in this order; where rights are enforced the policy's keeper.
 
     Raises SettingsError for rules that cannot be read.
@@ -385,10 +387,7 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     return steps, keeper
 
 
-def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
-    # Only here, since a gateway without authorization needs none of it.
-    from hms_gateway.handlers.rights.locations import LocationCheck
-
+def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, PolicyKeeper]:
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else partial(LocationCheck, store, normalize_location(settings.warehouse_location))
@@ -404,11 +403,11 @@ def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
     return [ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)]
 
 
-def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper | None") -> ExplainedRights:
+def _explained_rights(settings: Settings, store: SqlStore, keeper: PolicyKeeper | None) -> ExplainedRights:
     """Raises SettingsError for groups that cannot be read."""
     groups = build_groups(settings)
 
-    def keeper_of_now() -> "PolicyKeeper":
+    def keeper_of_now() -> PolicyKeeper:
         try:
             return keeper or policy_keeper(settings, store)
         except SettingsError as error:
@@ -430,11 +429,8 @@ def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper
     )
 
 
-def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
+def policy_keeper(settings: Settings, store: SqlStore) -> PolicyKeeper:
     """Knows who may do what by catalog, settings and rules. Raises SettingsError for rules that cannot be read."""
-    from hms_gateway.catalog.rights.keeper import PolicyKeeper
-    from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
-
     try:
         rules = RulesFile(settings.authorization_rules_file)
     except RulesError as error:

@@ -29,8 +29,6 @@ from hms_gateway.metastore.checks.selection import (
     matching_filter,
     matching_partial,
     named_values,
-    names_of,
-    partitions_of,
     values_name,
 )
 from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
@@ -66,7 +64,7 @@ from hms_gateway.rpc.structs import (
     PartitionValuesRow,
     Struct,
 )
-from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.base import EncodedTexts, items_of
 from hms_gateway.runtime.limits import Limits
 
 # Still encoded, or nothing at all.
@@ -111,7 +109,7 @@ class Partitions:
         table = table_shown(call, db_name, tbl_name)
         found = [self._get(table, lambda _: part_vals)]
         shown = with_privileges(self._store, table, found, user_name, group_names)
-        return found[0] if shown is found else Uncacheable(partitions_of(shown)[0])
+        return found[0] if shown is found else Uncacheable(items_of(shown)[0])
 
     def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
         """The partition a client names, with its keys in any order (semantics §2.13)."""
@@ -207,7 +205,7 @@ class Partitions:
         req = required(req, "req")
         table = table_shown(call, req.dbName, req.tblName, req.catName)
         select = _all if req.partValues is None else _by_partial_values(req.partValues)
-        return GetPartitionNamesPsResponse(names=names_of(self._names(table, _limit(req.maxParts), select)))
+        return GetPartitionNamesPsResponse(names=items_of(self._names(table, _limit(req.maxParts), select)))
 
     def get_partitions_by_filter(
         self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int

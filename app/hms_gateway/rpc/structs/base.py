@@ -121,6 +121,17 @@ class EncodedTexts(Protocol):
         """Give back what reading needs. Harmless when called again."""
 
 
+def items_of(found: Sequence[Any] | EncodedList | EncodedTexts | None) -> list[Any]:
+    """All of a list of structs or texts at once, also of one that would be read while it is sent."""
+    if not isinstance(found, EncodedList | EncodedTexts):
+        return list(found or ())
+    chunks = found.struct_chunks() if isinstance(found, EncodedList) else found.text_chunks()
+    try:
+        return [one for chunk in chunks for one in chunk]
+    finally:
+        found.close()
+
+
 # Builds the struct, exception, enum and method classes out of an IDL model.
 
 
