@@ -8,7 +8,8 @@ import pytest
 
 from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.gateway.server import Server
-from tests.gateway.serving import ANSWER, CALL, post, read_all, read_response, running
+from hms_gateway.rpc.call import Unavailable
+from tests.gateway.serving import ANSWER, CALL, CannedProcessor, post, read_all, read_response, running
 from tests.support.patience import until
 from tests.support.server import trusting
 
@@ -37,8 +38,12 @@ def test_a_connection_that_is_cut_while_its_protocol_is_connected_is_forgotten(m
 
 
 def test_nothing_of_a_lost_connection_waits_for_the_garbage_collector(tmp_path, monkeypatch) -> None:
-    """Neither where the gateway answered at once, nor where uvicorn brought the request."""
+    """Where the gateway answered at once, where uvicorn brought the request, and where the call failed."""
     make, made = Server._connection, []
+
+    def fails(message, call):
+        failure = Unavailable("the database is away")
+        raise failure
 
     def noted(server, arrival):
         protocol = make(server, arrival)
@@ -46,15 +51,17 @@ def test_nothing_of_a_lost_connection_waits_for_the_garbage_collector(tmp_path, 
         return protocol
 
     monkeypatch.setattr(Server, "_connection", noted)
-    requests = [post(CALL), b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"]
+    failing = post(b'[1,"get_all_functions",1,1,{}]')
+    requests = [(post(CALL), 200), (b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n", 200), (failing, 503)]
     files = ensure_certificate(tmp_path / "var")
     gc.disable()
     try:
-        with running(tls=server_context(files.certificate, files.key)) as server:
-            for request in requests:
+        processor = CannedProcessor(get_all_functions=fails)
+        with running(processor, tls=server_context(files.certificate, files.key)) as server:
+            for request, status in requests:
                 with trusting().wrap_socket(server.connect()) as client:
                     client.sendall(request)
-                    assert read_response(client)[0] == 200
-            until(lambda: [it() for it in made] == [None, None])
+                    assert read_response(client)[0] == status
+            until(lambda: [it() for it in made] == [None, None, None])
     finally:
         gc.enable()

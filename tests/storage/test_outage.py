@@ -1,6 +1,7 @@
 """A database that goes away: callers are told, nothing is half done, and all goes on when it is back."""
 
-from collections.abc import Callable, Iterator
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.dialects import dialect_of, postgres_pipeline
 from hms_gateway.storage.dialects.statements import ConnectionLost
 from hms_gateway.storage.migrations.revisions import migrate
@@ -132,6 +134,7 @@ def stops_and_starts(server: Server, url: str, save: Callable[[], None]) -> None
     for call in (store.ready, store.version, lambda: store.write(append), lambda: store.changes_since(0)):  # type: ignore[arg-type]
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             call()
+    assert left_by([lambda: store.write(append), lambda: store.changes_since(0)]) == 0  # type: ignore[arg-type]
     with pytest.raises(StoreUnavailable):
         open_store(url, ManualClock(), Limits())
     server.start()
@@ -139,6 +142,26 @@ def stops_and_starts(server: Server, url: str, save: Callable[[], None]) -> None
     assert store.write(append) == 2
     assert len(store.changes_since(0)) == 2  # type: ignore[arg-type]
     store.close()
+
+
+def left_by(calls: Sequence[Callable[[], object]]) -> int:
+    """How many of the driver's errors would wait for the garbage collector when calls have failed and were answered."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = errors_of_the_driver()
+        for call in calls:
+            try:
+                call()
+            except StoreUnavailable as error:
+                forget_frames(error)
+        return errors_of_the_driver() - before
+    finally:
+        gc.enable()
+
+
+def errors_of_the_driver() -> int:
+    return sum(issubclass(type(each), OperationalError) for each in gc.get_objects())
 
 
 def test_serialization_failures_run_the_work_again(store: SqlStore) -> None:
@@ -199,6 +222,7 @@ def test_a_locked_sqlite_file_is_said_to_be_locked(tmp_path: Path, monkeypatch: 
         other.exec_driver_sql("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked by another process"):
             store.write(append)
+        assert left_by([lambda: store.write(append)]) == 0
         assert store.version() == 0
         other.exec_driver_sql("ROLLBACK")
     engine.dispose()

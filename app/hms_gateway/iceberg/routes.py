@@ -21,6 +21,7 @@ from hms_gateway.rpc.structs import ThriftException
 from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, TRIMMED, shown_text
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import DEFAULT_LIMITS
+from hms_gateway.runtime.tracebacks import forget_frames
 
 _NAMESPACE_SEPARATOR: Final = "\x1f"
 # First segments behind /v1, which no prefix is.
@@ -184,6 +185,7 @@ class RestCatalog:
             answer = self._refused(error, request.catalog)
             if answer is None:
                 raise
+            forget_frames(error)
             return answer
 
     def _refused(self, error: Exception, catalog: str) -> Answer | None:

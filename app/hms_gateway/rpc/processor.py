@@ -22,6 +22,7 @@ from hms_gateway.rpc.wire import ApplicationError, ApplicationErrorType, Codec, 
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deferred, Result, waited
+from hms_gateway.runtime.tracebacks import forget_frames
 
 # From this size on messages are decoded one after the other: the C code that does it keeps Python's lock to the end,
 # and several in a row would keep the event loop from everybody else.
@@ -189,10 +190,11 @@ class Processor:
         """The result struct of a call that failed, the outcome, and whether it is final."""
         raised = error if isinstance(error, ThriftException) else self._translate(error)
         if isinstance(raised, Failed):
+            forget_frames(error)
             return _failed(method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False
         if not isinstance(raised, ThriftException):
             raise raised from error
-        _forget_origin(raised)
+        forget_frames(error)
         raised.message = raised.message and shown_text(raised.message, objects)
         # What was translated failed below the handlers, such as in a file system.
         return _declared(method, _cut(raised, self._text_max)), type(raised).__name__, raised is error
@@ -296,15 +298,6 @@ def _cut(raised: E, characters_max: int) -> E:
         setattr(copy, field.name, getattr(raised, field.name))
     copy.message = f"{text[:characters_max]}… ({len(text) - characters_max} more characters)"
     return copy
-
-
-def _forget_origin(raised: ThriftException) -> None:
-    """Drop the traceback and the causes of an exception that becomes part of an answer.
-
-    The traceback leads to the frames of the call, and one of these to the answer. Answers are structs, which Python's
-    collector does not look into, so it would take none of such a cycle away again.
-    """
-    raised.__traceback__ = raised.__cause__ = raised.__context__ = None
 
 
 def _declared(method: Method, raised: ThriftException) -> Struct:

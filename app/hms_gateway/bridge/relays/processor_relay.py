@@ -28,6 +28,7 @@ from hms_gateway.rpc.call import Call, Caller, Dialect, Unavailable
 from hms_gateway.rpc.wire import ApplicationError, Codec, Codecs, Message, MessageType
 from hms_gateway.runtime.call_record import Objects
 from hms_gateway.runtime.shares import Holder
+from hms_gateway.runtime.tracebacks import forget_frames
 
 ANONYMOUS = "anonymous"
 
@@ -144,6 +145,7 @@ class ProcessorRelay:
         except Exception as error:
             # The call itself will return what is wrong with the database.
             _log.debug("reply cache not usable", problem=repr(error))
+            forget_frames(error)
             return None
         return found if isinstance(found, bytes) else None
 

@@ -34,6 +34,7 @@ from hms_gateway.runtime.call_record import CallRecord
 from hms_gateway.runtime.door import Arrival, Door, PiecewiseTransport, ShownCertificate, listening_sockets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger, Silence
+from hms_gateway.runtime.tracebacks import forget_frames
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
 READ_AHEAD_BYTES_MAX = 64 * 1024
@@ -192,8 +193,8 @@ class ClientConnection(asyncio.Protocol):
         except ProtocolError as error:
             reason = error.limit if isinstance(error, LimitExceeded) else error.type.name
             self._refuse(error.message, reason, self._last_reply(error))
-        except (_ClientGone, ReplyBroken, NotTried):
-            pass
+        except (_ClientGone, ReplyBroken, NotTried) as error:
+            forget_frames(error)
         except Exception:
             _log.exception("bridge connection failed", address=self._session.address)
         finally:
@@ -243,6 +244,7 @@ class ClientConnection(asyncio.Protocol):
                 sent = await self._send(reply)
         except CallFailed as error:
             outcome, problem = error.outcome, str(error)
+            forget_frames(error)
             if not message.is_oneway:
                 body = failure_reply(self._server.codecs, message, problem)
                 sent = await self._send(RelayedReply(body))

@@ -25,6 +25,7 @@ from hms_gateway.runtime.call_record import Span, TraceSpans, begin_spans, end_s
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Ledger
 from hms_gateway.runtime.suspension import Done, Result, call_in_loop
+from hms_gateway.runtime.tracebacks import forget_frames
 
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
@@ -171,6 +172,7 @@ class Dispatcher:
 
         Raises as `start`, and ClientGone.
         """
+        forget_frames(waiting)
 
         async def attempt(call: Call) -> CompletedCall:
             again = self._admit(call, started.process, started.wrap)

@@ -45,6 +45,7 @@ from hms_gateway.rpc.wire.message import TApplicationException
 from hms_gateway.runtime.call_record import CallRecord, TraceSpans, object_names
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.runtime.tracebacks import forget_frames
 
 _log = structlog.get_logger("hms_gateway.endpoint")
 
@@ -68,6 +69,8 @@ class Failures:
             _log.error("request failed", request=request, exc_info=unexpected)
             text = f"Internal error in request {request}; the log of the gateway says why"
             return self._refused(exchange, Refused(500, text, reason="internal_error"))
+        finally:
+            forget_frames(error)
 
     def _expected(self, exchange: Exchange, error: Exception) -> Response:
         """The same as `response`. Raises what is none of the errors of a request whose message is not read."""
@@ -581,6 +584,7 @@ def _tag_of(payload: bytes) -> bytes:
 def _log_unusable(error: Exception) -> None:
     """The call itself will show the client what is wrong with the database."""
     _log.debug("reply cache not usable", problem=repr(error))
+    forget_frames(error)
 
 
 def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:

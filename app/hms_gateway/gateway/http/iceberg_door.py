@@ -24,6 +24,7 @@ from hms_gateway.rpc.call import Call, Dialect, Unavailable, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.wire import LimitExceeded
 from hms_gateway.runtime.call_keys import CALL_KEY_CHARACTERS_MAX
+from hms_gateway.runtime.tracebacks import forget_frames
 
 _JSON: Final = b"application/json"
 _METHODS: Final = b"GET, HEAD, POST, DELETE, OPTIONS"
@@ -79,6 +80,7 @@ class IcebergDoor:
             if begun is not None and begun.headers != NOT_TRIED and _may_change(exchange, channel):
                 # Java's client sends again what is answered with 503 and a time to wait.
                 exchange.outcome = begun.reason
+                forget_frames(error)
                 return _response(exchange, failure(IcebergError("CommitStateUnknownException", begun.text)))
             return self._failed(exchange, error)
 
@@ -212,6 +214,7 @@ class IcebergDoor:
             exchange.outcome = "internal_error"
         if exchange.outcome == "ok":
             exchange.outcome = error.kind if isinstance(error, IcebergError) else "refused"
+        forget_frames(error)
         return _response(exchange, answer, headers)
 
 

@@ -22,6 +22,7 @@ from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_record import TraceSpans, shared_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Done, Job, Later, Result, call_in_loop
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
 from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch
@@ -166,6 +167,7 @@ class PipelinedWriter:
         except Exception as error:
             # The other writer says what is wrong.
             _log.debug("no connection for writing from the event loop", problem=repr(error))
+            forget_frames(error)
         self._arriving = pipeline
         if not call_in_loop(loop, self._keep, loop, pipeline):
             self._is_connecting = False
@@ -207,6 +209,7 @@ class PipelinedWriter:
 
     def _fail(self, error: Exception) -> None:
         _log.debug("the connection for writing from the event loop is given up", problem=repr(error))
+        forget_frames(error)
         if isinstance(error, StatementRefused):
             self._is_committing = False
         self._drop()

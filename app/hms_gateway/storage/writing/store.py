@@ -27,6 +27,7 @@ from hms_gateway.runtime.call_record import WorkTimes, current_notes
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Done
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, first_dropped, found_database
 from hms_gateway.storage.catalog.events import CHANGES_QUERY, EventReads, change_headers, changes_made
 from hms_gateway.storage.catalog.names import NameReads
@@ -140,6 +141,7 @@ def _retried(engine: Engine, attempt: Callable[[], T]) -> T:
             # When a connection broke while it was idle, the others of the pool are dropped with it.
             if number == _ATTEMPTS_MAX or not is_worth_another_try(engine, error):
                 raise as_unavailable(error) from error
+            forget_frames(error)
     raise AssertionError("unreachable")
 
 

@@ -23,6 +23,7 @@ from hms_gateway.runtime.call_record import WorkTimes, current_notes, set_notes,
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import current_actor
 from hms_gateway.runtime.suspension import Done, Job, Later, Result, awaited
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -159,12 +160,14 @@ class ThreadWriter:
             try:
                 results = running.run()
             except (Retryable, StoreUnavailable) as error:
+                forget_frames(error)
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
                 results = [Result(None, as_unavailable(error))] * len(batch)
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
                     # Nothing was changed because of one of them: the others get their own outcome.
+                    forget_frames(error)
                     half = len(batch) // 2
                     self._finish(batch[:half])
                     self._finish(batch[half:])
