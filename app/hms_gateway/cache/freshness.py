@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 import structlog
 
 from hms_gateway.metastore.ports.store import EventId, StoredEvent, VersionWatch
+from hms_gateway.runtime.tracebacks import forget_frames
 
 ANSWER_SECONDS_MAX: Final = 5.0
 # So many are applied by the event loop at once.
@@ -158,6 +159,8 @@ class Freshness:
             self._finish(None)
 
     def _finish(self, error: Exception | None) -> None:
+        if error is not None:
+            forget_frames(error)
         asked, self._asked = self._asked, []
         for done in asked:
             done(error)
@@ -177,6 +180,7 @@ class Freshness:
 
     def _lose_watch(self, error: Exception) -> None:
         _log.debug("the connection that watches for changes is lost", problem=repr(error))
+        forget_frames(error)
         self._drop_watch()
 
     def _drop_watch(self) -> None:

@@ -27,6 +27,7 @@ from hms_gateway.gateway.observability.figures import Replica, Watched
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.registry.gateways import GatewayRow
 from hms_gateway.storage.writing.store import SqlStore
 
@@ -90,6 +91,7 @@ class Health:
                 check()
             except StoreUnavailable as error:
                 reasons.append(str(error))
+                forget_frames(error)
             except UserFileError:
                 reasons.append("the password file cannot be read; the log says why")
         free = None if self._database_folder is None else self._free_in(self._database_folder)
@@ -182,6 +184,7 @@ class Presence:
             self._known = []
             if not isinstance(error, StoreUnavailable):
                 raise
+            forget_frames(error)
         else:
             self._compare_clocks(begin, self._clock())
 

@@ -18,6 +18,7 @@ from hms_gateway.gateway.console.static_files import POLICY, static_file
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.gateway.observability.figures import Health
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
+from hms_gateway.runtime.tracebacks import forget_frames
 
 READY_SECONDS_MAX = 5.0
 _CONSOLE_HEADERS = {
@@ -79,6 +80,7 @@ def pages(
             return PlainTextResponse(f"{error}\n", 503)
         except Exception as error:
             _log.warning("not ready", problem=repr(error), **_detail_of(error))
+            forget_frames(error)
             return PlainTextResponse("the database cannot be used; the log says why\n", 503)
         return PlainTextResponse("ready\n")
 

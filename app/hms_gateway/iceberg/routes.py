@@ -205,7 +205,7 @@ class RestCatalog:
             return translated(raised)
         if isinstance(raised, Failed):
             return IcebergError("InternalServerError", str(raised))
-        if isinstance(raised, Unavailable):
+        if isinstance(raised, Unavailable) and raised is not error:
             raise raised from error
         return None
 

@@ -193,6 +193,8 @@ class Processor:
             forget_frames(error)
             return _failed(method, raised), ApplicationErrorType.INTERNAL_ERROR.name, False
         if not isinstance(raised, ThriftException):
+            if raised is error:
+                raise error  # as its own cause it would be a cycle
             raise raised from error
         forget_frames(error)
         raised.message = raised.message and shown_text(raised.message, objects)

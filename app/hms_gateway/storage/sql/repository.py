@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Insert
 
 from hms_gateway.metastore.ports.store import Snapshot, StoreUnavailable, UnstorableText
+from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.base import POOL_WAIT_SECONDS_MAX
 from hms_gateway.storage.dialects.statements import Rows, Statement
@@ -88,7 +89,8 @@ class ReadPool:
                 return
         try:
             self._dialect.end_reading(snapshot.any_connection)
-        except Exception:
+        except Exception as error:
+            forget_frames(error)
             snapshot.any_connection.invalidate()
         with self._lock:
             is_kept = not snapshot.any_connection.invalidated and not self._is_closed
