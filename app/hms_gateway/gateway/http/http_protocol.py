@@ -18,7 +18,7 @@ import contextlib
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import structlog
 from uvicorn.config import Config
@@ -32,9 +32,9 @@ from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, AsgiEndpoint
 from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.door import Arrival, PiecewiseTransport, ShownCertificate
+from hms_gateway.runtime.door import PiecewiseTransport, ShownCertificate
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.runtime.shares import Bound, Silence
+from hms_gateway.runtime.shares import Bound, Holder, Silence
 
 HEADER_BYTES_MAX = 64 * 1024
 # Requests with these are read or answered in ways that `asgi_endpoint` knows.
@@ -77,13 +77,27 @@ Load: TypeAlias = Callable[[Exchange, bytes, bytes], Answer | None]
 """Answers a request to Iceberg's catalog by its path and query from memory; None for one that ASGI has to bring."""
 
 
+class Counting(Protocol):
+    """Who counts a connection."""
+
+    def established(self, protocol: "BoundedHttpProtocol") -> None: ...
+
+    def claim(self, user: str) -> Bound | None: ...
+
+    def holder(self) -> Holder: ...
+
+    def timed_out(self) -> None: ...
+
+    def lost(self) -> None: ...
+
+
 class BoundedHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     config: BoundedConfig
 
     def __init__(
-        self, config: BoundedConfig, server_state: ServerState, app_state: dict[str, Any], counting: Arrival
+        self, config: BoundedConfig, server_state: ServerState, app_state: dict[str, Any], counting: Counting
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
