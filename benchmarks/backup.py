@@ -41,7 +41,7 @@ def main() -> None:
         source = f"sqlite:///{folder / 'source.db'}"
 
         def save() -> str:
-            made = back_up(source, folder / "backups", clock.milliseconds(), {}, str)
+            made = back_up(source, folder / "backups", clock.milliseconds, {}, str)
             return f"{made.file_bytes:,} bytes, {made.chunks:,} chunks"
 
         def bring_back(url: str) -> str:

@@ -32,7 +32,7 @@ from tests.support.server import GatewayServer
 FILTERS = {"all partitions": "ds >= '2026-01-01'", "one in 28": "ds = '2026-01-05'"}
 # `hms-gateway` whose bridge keeps no answers: as it was before it could.
 KEEPING_NOTHING = """
-from hms_gateway.bridge.relays.https_relay import HeldAnswers
+from hms_gateway.bridge.relays.held_answers import HeldAnswers
 from hms_gateway.cli import main
 HeldAnswers.wants = lambda *call: False
 main()

@@ -1,34 +1,38 @@
-"""Reasons for which a gateway is not ready, and files that cannot be used as they are now."""
+"""Faults in which a gateway stays ready, and files that cannot be used as they are now."""
 
+import resource
 from pathlib import Path
 
 import pytest
 
-from hms_gateway.composition.health import FREE_BYTES_MIN, Health, ReadFile, files_of, folders_of
-from hms_gateway.gateway.application import NotReady
+from hms_gateway.composition.health import Health, ReadFile, files_of, folders_of
 from hms_gateway.gateway.auth.users import read_groups
-from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.settings import Settings
+from tests.support.patience import until
+from tests.support.server import GatewayServer
 
 
-def away() -> None:
-    raise StoreUnavailable("the database cannot be reached", "secret")
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
+def test_reads_go_on_with_a_broken_users_file_and_then_on_a_full_disk(tmp_path: Path) -> None:
+    with GatewayServer(tmp_path) as server:
+
+        def asked(method: str, arguments: str = "{}") -> tuple[int, bytes]:
+            return server.post(f'[1,"{method}",1,1,{arguments}]'.encode())
+
+        (tmp_path / "users").write_text("a typing error\n")
+        until(lambda: asked("get_all_databases")[0] == 200 and "password file not read" in server.log_text())
+        assert server.is_ready()
+        # No file takes another byte.
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        status, text = asked("create_database", '{"1":{"rec":{"1":{"str":"new"}}}}')
+        assert (status, b"the database file cannot be used" in text) == (503, True), text
+        assert asked("get_databases", '{"1":{"str":"default"}}')[0] == 200
+        assert server.is_ready()
 
 
-def test_all_reasons_are_in_one_line(tmp_path: Path) -> None:
-    free = [FREE_BYTES_MIN]
-    ready = Health([lambda: None], tmp_path, {}, {}, lambda folder: free[0])
-    ready.ready()
-    free[0] -= 1
-    with pytest.raises(NotReady, match=r"^the disk of the database is full \(16\.8 MB are free\): make room$"):
-        ready.ready()
-    with pytest.raises(NotReady, match=r"^the database cannot be reached; the disk of the database is full [^\n]*$"):
-        Health([away], tmp_path, {}, {}, lambda folder: free[0]).ready()
-
-
-def test_a_full_disk_is_no_reason_where_the_database_is_elsewhere(tmp_path: Path) -> None:
-    health = Health([lambda: None], None, {"data_dir": tmp_path, "gone": tmp_path / "gone"}, {})
-    health.ready()
+def test_a_folder_that_is_not_there_has_no_free_bytes(tmp_path: Path) -> None:
+    health = Health({"data_dir": tmp_path, "gone": tmp_path / "gone"}, {})
     assert list(health.figures()["disk_free_bytes"]) == ["data_dir"]
 
 

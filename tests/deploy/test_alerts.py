@@ -13,6 +13,7 @@ from typing import TypeAlias
 import httpx
 import pytest
 
+from hms_gateway import gateway
 from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.health import Health, Presence, ReadFile
 from hms_gateway.composition.main import _watched
@@ -32,7 +33,7 @@ from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatc
 from hms_gateway.storage.registry.gateways import GatewayRow
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, record, running
-from tests.support.alert_rules import Rules, Samples, samples
+from tests.support.alert_rules import RULES, Rules, Samples, samples
 from tests.support.certificates import days_from, write_certificate
 from tests.support.manual_clock import ManualClock
 
@@ -82,7 +83,7 @@ def wrong_passwords(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples
             return None
 
         async def authenticate(self, head: object) -> None:
-            raise Refused(401, "Authentication is required", reason="unauthorized")
+            raise Refused(401, "Authentication is required", reason="wrong_password")
 
     return served(301, authenticator=Nobody())
 
@@ -212,7 +213,7 @@ def lost_commit(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
 
 def full_disk(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
     free = [50_000_000_000]
-    health = Health([lambda: None], folder, {"data_dir": folder}, {}, lambda folder: free[0])
+    health = Health({"data_dir": folder}, {}, lambda folder: free[0])
     yield scraped(Metrics(()), health)
     free[0] = 999_999_999
     yield scraped(Metrics(()), health)
@@ -221,7 +222,7 @@ def full_disk(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
 def missing_users(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Samples]:
     users = folder / "users"
     users.touch(0o600)
-    health = Health([lambda: None], None, {}, {"users_file": ReadFile(users, read_users)})
+    health = Health({}, {"users_file": ReadFile(users, read_users)})
     yield scraped(Metrics(()), health)
     users.unlink()
     yield scraped(Metrics(()), health)
@@ -292,6 +293,17 @@ def test_an_alert_fires_after_its_fault_and_not_before(
     before, after = FAULTS[alert](tmp_path, monkeypatch)
     assert not Rules().fires(alert, before, before)
     assert Rules().fires(alert, after, before)
+
+
+def test_only_logins_count_as_refused_logins() -> None:
+    [reasons] = re.findall(r'reason=~"(.*?)"', RULES.read_text())
+    auth = "".join(path.read_text() for path in (Path(gateway.__file__).parent / "auth").glob("*.py"))
+    assert [reason for reason in reasons.split("|") if f'"{reason}"' not in auth] == []
+    metrics = Metrics(())
+    before = scraped(metrics)
+    for reason in ("no_credentials", "overload", "cross_site"):
+        metrics.refusals[reason] += 301
+    assert not Rules().fires("HmsGatewayLoginsRefused", scraped(metrics), before)
 
 
 def test_each_alert_has_its_fault_and_its_section_in_the_runbook() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.settings_reading import load_settings
 from hms_gateway.storage.writing.store import connections_wanted
@@ -56,7 +55,8 @@ def test_the_image_has_appends_of_iceberg_kerberos_mariadb_and_s3() -> None:
 
 
 def test_a_stop_leaves_time_for_calls_in_flight() -> None:
-    drain_seconds = Limits().drain_seconds_max
+    [idle] = re.findall(r'HMS_GATEWAY_DRAIN_IDLE_SECONDS: "(\d+)"', COMPOSE)
+    drain_seconds = Settings(drain_idle_seconds=float(idle)).stopping_seconds_max
     for pattern, text in (
         (r"stop_grace_period: (\d+)s", COMPOSE),
         (r"TimeoutStopSec=(\d+)", UNIT),
@@ -65,6 +65,22 @@ def test_a_stop_leaves_time_for_calls_in_flight() -> None:
     ):
         [seconds] = re.findall(pattern, text)
         assert int(seconds) >= drain_seconds + 5
+
+
+def test_proxies_wait_longer_than_the_longest_call() -> None:
+    for file, pattern, count in (
+        ("nginx/proxy.conf", r"proxy_read_timeout (\d+)m;", 1),
+        ("nginx/passthrough.conf", r"proxy_timeout (\d+)m;", 1),
+        ("haproxy/haproxy.cfg", r"timeout (?:client|server) (\d+)m$", 2),
+        ("knox/service.xml", r"socketTimeout</name>\s*<value>(\d+)m<", 1),
+    ):
+        minutes = re.findall(pattern, (ROOT / "deploy" / file).read_text(), re.MULTILINE)
+        assert len(minutes) == count
+        assert min(map(int, minutes)) * 60 > Settings().call_seconds_max
+    [seconds] = re.findall(
+        r"stream_idle_timeout: (\d+)s$", (ROOT / "deploy/envoy/envoy.yaml").read_text(), re.MULTILINE
+    )
+    assert int(seconds) > Settings().call_seconds_max
 
 
 def test_the_database_allows_the_connections_that_the_replicas_may_take() -> None:

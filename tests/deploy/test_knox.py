@@ -42,7 +42,7 @@ def test_patterns_name_no_part_of_the_path() -> None:
 
 def test_knox_waits_longer_than_a_long_list_takes_and_names_user_and_groups() -> None:
     dispatch = Dispatch(SERVICE.read_text())
-    assert (dispatch.seconds("connectionTimeout"), dispatch.seconds("socketTimeout")) == (10, 300)
+    assert (dispatch.seconds("connectionTimeout"), dispatch.seconds("socketTimeout")) == (10, 660)
     groups = tuple(f"group-{number:03}" for number in range(150))
     (header, user), *of_groups = dispatch.names_of("ann", groups)
     assert (header, user, len(of_groups)) == ("X-Knox-Actor-ID", "ann", 2)

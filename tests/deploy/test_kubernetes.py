@@ -10,12 +10,16 @@ import pytest
 import yaml
 
 from hms_gateway.runtime.settings_reading import load_settings
+from hms_gateway.storage.writing.store import connections_wanted
 from tests.deploy.pods import DOCKERFILE, Manifest, manifests_of, needs_helm, only, ran, rendered
 from tools.kubernetes import CASES, CHART, HELM, MANIFESTS, ROOT, manifests, schema_path, schema_text
 
 KUBECTL = HELM.with_name("kubectl")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 KUBERNETES = "1.37"
+# max_connections of 100 without those for superusers.
+POSTGRESQL_CONNECTIONS = 97
+NO_EFFECT = "external.from has no effect"
 READY = ["tls.secret=a", "logins.secret=b", "settings.warehouse_dir=file:/warehouse"]
 
 
@@ -48,6 +52,15 @@ def test_settings_are_accepted_and_a_stop_leaves_time_for_calls_in_flight(
     assert spec["terminationGracePeriodSeconds"] >= math.ceil(needed)
     assert settings.tls == (gateway["readinessProbe"]["httpGet"]["scheme"] == "HTTPS")
     assert gateway["ports"] == [{"name": "https", "containerPort": 30443}]
+
+
+@pytest.mark.parametrize("case", ["postgresql", "knox"])
+def test_the_pods_of_the_overlay_and_a_new_one_find_connections(case: str) -> None:
+    overlay = (MANIFESTS / "example" / "kustomization.yaml").read_text()
+    [count] = re.findall(r"^    count: (\d+)$", overlay, re.MULTILINE)
+    data = only("ConfigMap", manifests_of(MANIFESTS / case / "manifests.yaml"))["data"]
+    each = connections_wanted(int(data["HMS_GATEWAY_DATABASE_CONNECTIONS_MAX"]))
+    assert (int(count) + 1) * each <= POSTGRESQL_CONNECTIONS
 
 
 @pytest.mark.parametrize("case", [*CASES, "migrate"])
@@ -149,6 +162,8 @@ def test_the_job_has_what_reaches_the_database_and_nothing_of_tables() -> None:
                 (["settings.database_url=sqlite://"], "'database_url' not allowed"),
                 (["replica=2"], "'replica' not allowed"),
                 (["external.type=Ingress"], "external/type"),
+                (["external.type=NodePort", "external.from={10.0.0.0/8}", "external.selector.app=knox"], NO_EFFECT),
+                (["external.type=NodePort", "external.from={10.0.0.0/8}", "networkPolicy.enabled=false"], NO_EFFECT),
                 (["pod.spec.volumes=[]"], "pod/spec/volumes"),
             )
         ),

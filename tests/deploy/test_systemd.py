@@ -1,5 +1,6 @@
 """The systemd unit has the rights it needs and no others, as systemd itself rates them."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,3 +39,12 @@ def test_new_files_are_for_the_service_alone() -> None:
     lines = UNIT.read_text().splitlines()
     assert "UMask=0077" in lines
     assert "CapabilityBoundingSet=" in lines
+
+
+def test_files_of_root_can_be_given_to_its_account() -> None:
+    """A dynamic user has no group that a file might have before the start."""
+    text = UNIT.read_text()
+    [user] = re.findall(r"^User=(.*)$", text, re.MULTILINE)
+    assert "DynamicUser" not in text
+    assert re.findall(r"^#   useradd .* (\S+)$", text, re.MULTILINE) == [user]
+    assert re.findall(r"^#   install .* --group=(\S+) --mode=640 ", text, re.MULTILINE) == [user]

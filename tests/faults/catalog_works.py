@@ -43,16 +43,19 @@ def creates(name: str) -> CatalogWork[Any]:
     return CatalogWork(work, [("d", name)], new_tables=1)
 
 
-def adds(name: str, value: str) -> CatalogWork[Any]:
+def adds(name: str, *values: str) -> CatalogWork[Any]:
     def work(tx: Transaction) -> None:
         found = tx.table("d", name)
         assert found is not None
-        descriptor = StorageDescriptor(location=f"file:/d/k={value}", serdeInfo=SerDeInfo())
-        new = NewPartition(f"k={value}", Partition([value], "d", name, 1, 0, descriptor, {}))
-        tx.insert_partitions(found, [new])
-        tx.append_event(Event("ADD_PARTITION", "d", value, "{}"))
+        tx.insert_partitions(found, [partition(name, value) for value in values])
+        tx.append_event(Event("ADD_PARTITION", "d", values[0], "{}"))
 
     return CatalogWork(work, [("d", name)])
+
+
+def partition(name: str, value: str) -> NewPartition:
+    descriptor = StorageDescriptor(location=f"file:/d/k={value}", serdeInfo=SerDeInfo())
+    return NewPartition(f"k={value}", Partition([value], "d", name, 1, 0, descriptor, {}))
 
 
 def alters(name: str, value: str) -> CatalogWork[Any]:

@@ -13,6 +13,7 @@ from sqlalchemy import Engine, func, make_url, select
 from hms_gateway.metastore.ports.store import OutcomeUnknown
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.storage.dialects import writing_engine
+from hms_gateway.storage.dialects.postgres_pipeline import FEW_ROWS
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PARTITIONS, TABLES
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
@@ -105,6 +106,32 @@ def test_a_batch_is_cut_before_each_message(behind: Behind, way: Way) -> None:
     # The commit, or only its answer, is lost.
     assert ends["made again" if way is Way.TO_DATABASE else "made already"] > 0
     everything_happened_once(behind.direct, rounds)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database_server", ["postgres"], indirect=True)
+def test_many_partitions_are_added_though_the_connection_is_cut(behind: Behind) -> None:
+    """They go by COPY."""
+    assert set(together(behind.writer, {"database": makes_database, "kept": creates("kept")}).values()) == {None}
+    outcomes: dict[int, BaseException | None] = {}
+
+    def is_cut_before(count: int) -> bool:
+        cuts = behind.proxy.cuts
+        values = [f"{count}-{number}" for number in range(FEW_ROWS + 1)]
+        behind.proxy.cut(Way.TO_DATABASE, count)
+        (outcomes[count],) = together(behind.writer, {f"add {count}": adds("kept", *values)}).values()
+        behind.proxy.cut(None)
+        return behind.proxy.cuts > cuts
+
+    end = next(count for count in range(MESSAGES_MAX) if not is_cut_before(count))
+    unknown = {count for count, outcome in outcomes.items() if outcome is not None}
+    assert len(unknown) < end
+    assert {type(outcomes[count]) for count in unknown} == {OutcomeUnknown}
+    with behind.direct.connect() as connection:
+        names = [name.removeprefix("k=").split("-") for name in connection.scalars(select(PARTITIONS.c.part_name))]
+    made = Counter(int(count) for count, _ in names)
+    assert set(made.values()) == {FEW_ROWS + 1}
+    assert outcomes.keys() - unknown <= made.keys()
 
 
 def repeated(behind: Behind, round: str, outcomes: dict[str, BaseException | None]) -> str:

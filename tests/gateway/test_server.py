@@ -132,7 +132,10 @@ def test_an_idle_connection_is_closed_at_once_when_stopping():
 
 
 def test_an_idle_connection_has_its_last_request_answered_when_stopping():
-    with running(drain_idle_seconds=10.0) as server, server.connect() as connection:
+    bounds = {"drain_idle_seconds": 10.0, "limits": Limits(drain_seconds_max=0.05)}
+    with running(**bounds) as server, server.connect() as connection:
+        # uvicorn waits for idle connections within the same time.
+        assert server.server.config.timeout_graceful_shutdown == 10.05
         connection.sendall(post(CALL))
         read_response(connection)
         server.server.stop()

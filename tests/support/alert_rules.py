@@ -44,12 +44,15 @@ class Rules:
         text = _METRIC.sub(lambda found: f"metric({found[1]!r}, {found[2] or ''!r}, {found[3]!r})", text)
 
         def metric(name: str, labels: str, minutes: str | None) -> _Vector | _Window:
-            wanted = set(re.findall(r'(\w+)="(.*?)"', labels))
+            wanted = [(label, re.compile(text)) for label, text in re.findall(r'(\w+)=~?"(.*?)"', labels)]
             now, then = (
-                _Vector({key[1]: value for key, value in each.items() if key[0] == name and wanted <= set(key[1])})
+                _Vector({key[1]: value for key, value in each.items() if key[0] == name and fits(key[1], wanted)})
                 for each in (after, before or {})
             )
             return _Window(now, then, 60 * int(minutes)) if minutes else now
+
+        def fits(labels: Labels, wanted: list[tuple[str, re.Pattern[str]]]) -> bool:
+            return all(pattern.fullmatch(dict(labels).get(label, "")) for label, pattern in wanted)
 
         functions: dict[str, Callable[..., Any]] = {
             "metric": metric,

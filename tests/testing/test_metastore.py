@@ -1,8 +1,11 @@
 """Metastores for tests of other programs, as a test has them."""
 
 import contextlib
+import os
 import sys
+import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +14,14 @@ from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.testing import MetastoreDidNotStart, RunningMetastore, running
 from hms_gateway.testing import metastore as new_metastore
+from hms_gateway.testing.host import GatewayPlace
 from hms_gateway.testing.plugin import MissingPackage
 from tests.bridge.bridge_process import ApacheClient
 from tests.support.sasl_client import PlainTransport
 
 pytestmark = pytest.mark.slow
+
+NOBODY = 65_534
 
 
 def test_both_ports_show_the_same_empty_catalog(metastore: RunningMetastore) -> None:
@@ -52,6 +58,26 @@ def test_a_test_that_was_interrupted_while_it_waited_harms_none_behind_it() -> N
     with running({}, "kept") as second:
         assert second.client.call("get_all_databases") == ["default"]
     assert second.url == first.url
+
+
+def test_what_a_test_made_read_only_does_not_stay() -> None:
+    me = os.geteuid()
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o777)
+        os.seteuid(me or NOBODY)  # root deletes everything
+        try:
+            place = GatewayPlace(Path(root, "0"))
+            for folder in (place.folder, place.folder / "shop.db", place.folder / "shop.db" / "orders"):
+                folder.mkdir()
+            (place.folder / "shop.db" / "orders" / "file").touch()
+            (place.folder / "shop.db" / "orders").chmod(0)
+            (place.folder / "shop.db").chmod(0o500)
+            place.stop()
+            assert os.listdir(root) == []
+            for reserved in place._reserved:
+                reserved.close()
+        finally:
+            os.seteuid(me)
 
 
 def test_metastores_at_once_know_nothing_of_each_other() -> None:

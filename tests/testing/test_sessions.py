@@ -81,15 +81,19 @@ def _files(*parts: str) -> dict[str, str]:
 @pytest.mark.iceberg
 def test_the_first_block_beside_a_test_that_fails_and_one_that_lacks_a_package(project: Project) -> None:
     wrong = """
-import sys
+import pathlib, pytest, sys
 def test_with_spark(metastore_spark): ...
 def test_failing(metastore):
     assert metastore.client.call("get_all_databases") == []
+def test_with_another_session(metastore):
+    pathlib.Path("inner.py").write_text("def test_it(): ...")
+    assert pytest.main(["-p", "no:cacheprovider", "inner.py"]) == 0
+    assert metastore.client.call("get_all_databases") == ["default"]
 sys.modules["pyspark"] = None
 """
     project.write(**_files("test_orders"), test_wrong=wrong)
     said = project.run()
-    assert "1 failed, 2 passed, 1 error" in said, said
+    assert "1 failed, 3 passed, 1 error" in said, said
     assert "pip install 'hms-gateway[spark]'" in said, said
     assert project.left() == []
 

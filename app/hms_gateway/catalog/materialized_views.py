@@ -208,7 +208,7 @@ def note_sources(tx: Transaction, view_id: TableId, metadata: CreationMetadata) 
     places = {*counts, *(_parsed(name) for name in metadata.tablesUsed or ())}
     sources: dict[TableId, ChangeCounts] = {}
     for db_name, tbl_name in places:
-        found = None if "\0" in db_name or "\0" in tbl_name else tx.table(db_name, tbl_name)
+        found = tx.table(db_name, tbl_name)
         if found is not None:
             sources[found.table_id] = counts.get((db_name, tbl_name), ChangeCounts())
     ViewRows(tx).set_sources(view_id, sources)

@@ -175,15 +175,14 @@ class RegistryRows(AggregateRows):
             {**of_version, "new_content": _content(version)},
         )
 
-    def delete_version(self, schema_id: SchemaId, version: int) -> bool:
-        """Delete the version; tells whether it was there."""
+    def delete_version(self, schema_id: SchemaId, version: int) -> None:
         of_version = {"the_schema": schema_id, "the_version": version}
         self._connection.execute(
             delete(REGISTRY_COLUMNS).where(
                 REGISTRY_COLUMNS.c.schema_id == schema_id, REGISTRY_COLUMNS.c.version == version
             )
         )
-        return self._connection.execute(delete(REGISTRY_VERSIONS).where(*_IS_VERSION), of_version).rowcount > 0
+        self._connection.execute(delete(REGISTRY_VERSIONS).where(*_IS_VERSION), of_version)
 
 
 class Schemas:
@@ -202,8 +201,7 @@ class Schemas:
         name = _schema_key(given.name)
 
         def work(tx: Transaction) -> bool:
-            key = normalize(required(db_name, "database name"))
-            database = None if "\0" in key else tx.database(key)
+            database = tx.database(normalize(required(db_name, "database name")))
             if database is None:
                 raise NoSuchObjectException(shown(db_name))
             return RegistryRows(tx).insert_schema(database.database_id, _new(given, name))
@@ -373,7 +371,7 @@ def _load(snapshot: Snapshot, name: ISchemaName | None) -> StoredSchema:
     given = required(name, "name of the schema")
     db_name = normalize(required(given.dbName, "database name"))
     key = normalize(required(given.schemaName, "name of the schema"))
-    found = None if "\0" in db_name else RegistryRows(snapshot).schema(db_name, key)
+    found = RegistryRows(snapshot).schema(db_name, key)
     if found is None:
         raise NoSuchObjectException(f"No schema named {_shown_schema(given)} exists")
     return found

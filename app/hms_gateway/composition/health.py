@@ -1,4 +1,4 @@
-"""Facts that operators have to know besides calls: why the gateway is not ready, room on disks, files not usable, and
+"""Facts that operators have to know besides calls: whether the gateway is ready, room on disks, files not usable, and
 the gateways that share the database.
 """
 
@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
@@ -20,7 +20,7 @@ import structlog
 from hms_gateway.catalog.rights.rules_file import read_rules
 from hms_gateway.gateway.application import NotReady
 from hms_gateway.gateway.auth.tokens import read_tokens
-from hms_gateway.gateway.auth.users import UserFileError, read_groups, read_users
+from hms_gateway.gateway.auth.users import read_groups, read_users
 from hms_gateway.gateway.certificates.client_certificates import read_revocations
 from hms_gateway.gateway.certificates.tls import read_fields
 from hms_gateway.gateway.observability.figures import Replica, Watched
@@ -31,9 +31,6 @@ from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.registry.gateways import GatewayRow
 from hms_gateway.storage.writing.store import SqlStore
 
-# SQLite refuses changes when its disk is full. Each takes pages in its write-ahead log, and a checkpoint takes as much
-# as the log again: with less room than this the next change may fail.
-FREE_BYTES_MIN: Final = 16 * 1024 * 1024
 _LOCAL: Final = re.compile(r"(?:file:(?://)?)?(/.*)")
 
 
@@ -63,42 +60,32 @@ class ReadFile(msgspec.Struct):
         return self.is_unusable
 
 
-class Health:
-    """`checks` raise StoreUnavailable, UserFileError. `database_folder` is where SQLite's file is, else None.
+def check_ready(store: SqlStore) -> None:
+    """Raises NotReady while no call can be answered.
 
-    `folders` and `files` are by the names of settings; `free` gives the free bytes on the disk of a folder.
+    A full disk and an unusable file of users are no reasons: reads go on, and the previous users stay valid.
     """
+    try:
+        store.ready()
+        return
+    except StoreUnavailable as error:
+        problem = str(error)
+        forget_frames(error)
+    raise NotReady(problem)
+
+
+class Health:
+    """`folders` and `files` are by the names of settings; `free` gives the free bytes on the disk of a folder."""
 
     def __init__(
         self,
-        checks: Sequence[Callable[[], None]],
-        database_folder: Path | None,
         folders: Mapping[str, Path],
         files: Mapping[str, ReadFile],
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
-        self._checks = checks
-        self._database_folder = database_folder
         self._folders = folders
         self._files = files
         self._free = free
-
-    def ready(self) -> None:
-        """Raises NotReady with all that is in the way."""
-        reasons = []
-        for check in self._checks:
-            try:
-                check()
-            except StoreUnavailable as error:
-                reasons.append(str(error))
-                forget_frames(error)
-            except UserFileError:
-                reasons.append("the password file cannot be read; the log says why")
-        free = None if self._database_folder is None else self._free_in(self._database_folder)
-        if free is not None and free < FREE_BYTES_MIN:
-            reasons.append(f"the disk of the database is full ({free / 1e6:,.1f} MB are free): make room")
-        if reasons:
-            raise NotReady("; ".join(reasons))
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Gauges, by their names and the values of their labels. It looks at disks, so it takes time."""

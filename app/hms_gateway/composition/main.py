@@ -41,7 +41,15 @@ from hms_gateway.catalog.tables.tables import Tables
 from hms_gateway.catalog.tables.truncate import Truncations
 from hms_gateway.catalog.tokens import DelegationTokens, SealedTokens, Tokens, TokenTimes
 from hms_gateway.catalog.types import Fields, Types
-from hms_gateway.composition.health import EVERY_SECONDS, FIRST_SECONDS, Health, Presence, files_of, folders_of
+from hms_gateway.composition.health import (
+    EVERY_SECONDS,
+    FIRST_SECONDS,
+    Health,
+    Presence,
+    check_ready,
+    files_of,
+    folders_of,
+)
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
 from hms_gateway.gateway.auth.passwords import UserFile
@@ -263,9 +271,8 @@ def build(settings: Settings) -> Gateway:
         generation=None if metastore.rights is None else metastore.rights.rules.look,
     )
     metrics.watch(partial(_watched, metastore.store, cache))
-    checks = (metastore.store.ready, metastore.users.check)
     database = sqlite_file(database_url(settings))
-    health = Health(checks, None if database is None else database.parent, folders_of(settings), files_of(settings))
+    health = Health(folders_of(settings), files_of(settings))
     presence = Presence(metastore.store, lambda: cache.version, settings.port)
     metrics.watch(presence.watched)
     leave: list[Callable[[], None]] = []
@@ -280,7 +287,7 @@ def build(settings: Settings) -> Gateway:
         codecs=metastore.codecs,
         processor=metastore.processor,
         cache=cache,
-        ready=health.ready,
+        ready=partial(check_ready, metastore.store),
         health=health.figures,
         metrics=metrics,
         certificate=certificate,

@@ -128,7 +128,7 @@ class _Workers:
             if worker.process.is_alive():
                 worker.process.terminate()
         for worker in self._workers:
-            worker.process.join(self._settings.limits.drain_seconds_max + STOPPING_SECONDS)
+            worker.process.join(self._settings.stopping_seconds_max + STOPPING_SECONDS)
             if worker.process.is_alive():
                 worker.process.kill()
                 worker.process.join()

@@ -34,7 +34,7 @@ OTHER_FILES = 200
 
 
 class Server(uvicorn.Server):
-    """Serves one gateway until `stop` or a signal; calls in flight finish, for drain_seconds_max at most."""
+    """Serves one gateway until `stop` or a signal; calls in flight finish, for stopping_seconds_max at most."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=settings.idle_seconds_max,
-            timeout_graceful_shutdown=settings.limits.drain_seconds_max,
+            timeout_graceful_shutdown=settings.stopping_seconds_max,
             ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         super().__init__(config)

@@ -1,8 +1,9 @@
 """Objects of a metastore of any version: read in pieces of bounded size, added and dropped; events of its log."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -51,6 +52,10 @@ from hms_gateway.txn.rules.write_ids import ValidIds, valid_txns_text
 Item = TypeVar("Item")
 
 PARTITIONS_A_CALL: Final = 1_000
+# Where a table has this, Spark keeps the real location among the serde's parameters: Hive shall make no directory.
+SPARK_NO_LOCATION: Final = "-__PLACEHOLDER__"
+# The parameter in which job `compact` notes which directory it has left.
+REPLACES: Final = "hms.compact.replaces"
 # Tables with more partitions are copied in chunks, by other tasks.
 SMALL_PARTITIONS_MAX: Final = 1_000
 STATISTICS_A_CALL: Final = 500
@@ -480,8 +485,10 @@ def location_of(described: Table | Partition) -> str:
     return (described.sd.location if described.sd else None) or ""
 
 
-def cut(items: Sequence[Item], size: int) -> Iterator[tuple[Item, ...]]:
-    return (tuple(items[at : at + size]) for at in range(0, len(items), size))
+def cut(items: Iterable[Item], size: int) -> Iterator[tuple[Item, ...]]:
+    remaining = iter(items)
+    while some := tuple(islice(remaining, size)):
+        yield some
 
 
 def latest(client: CatalogCaller) -> int:

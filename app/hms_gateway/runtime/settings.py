@@ -535,6 +535,11 @@ class Settings(FixedSettings, frozen=True, kw_only=True):
         return frozenset((*self.administrators, *self.proxy_users))
 
     @property
+    def stopping_seconds_max(self) -> float:
+        """Time for the last requests of idle connections to come, and for calls in flight to end."""
+        return self.drain_idle_seconds + self.limits.drain_seconds_max
+
+    @property
     def users_path(self) -> Path:
         return self.users_file or self.data_dir / "users"
 

@@ -5,6 +5,7 @@ certificate and an empty database once, so that a child starts with them. The en
 children, and removes what they wrote.
 """
 
+import contextlib
 import gc
 import itertools
 import json
@@ -37,7 +38,7 @@ from hms_gateway.storage.writing.store import open_store
 
 HOST = "127.0.0.1"
 LOOPBACK = ["127.0.0.0/8", "::1"]
-CHOSEN = frozenset({"host", "port", "thrift_host", "thrift_port", "data_dir", "workers"})
+CHOSEN = frozenset({"host", "port", "thrift_host", "thrift_port", "data_dir", "workers", "warehouse_dir", "users_file"})
 # bcrypt's least: a gateway checks the password with its first call.
 HASH_ROUNDS = 4
 Answer = dict[str, object]
@@ -65,7 +66,9 @@ class GatewayPlace:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
             self.pid = None
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder.exists():
+            # The place is free for the next one, whatever cannot be deleted.
+            _remove(self.folder.rename(self.folder.with_name(f"left-{secrets.token_hex(8)}")))
 
 
 class Host:
@@ -210,7 +213,18 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(2, 1)  # nobody reads the last answer
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        _remove(root)
+
+
+def _remove(folder: Path) -> None:
+    """Delete all of it, also in folders that a test made read-only."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, names, _ in os.walk(folder):
+        for below in (Path(path, name) for name in names):
+            with contextlib.suppress(OSError):  # of another account
+                if not below.is_symlink():
+                    below.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reserved() -> socket.socket:

@@ -74,9 +74,19 @@ def metastore_spark(metastore: testing.RunningMetastore, _metastore_spark: "Shar
         yield session
 
 
+# A test may run a session within its own.
+_sessions: list[pytest.Config] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _sessions.append(config)
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_unconfigure() -> None:
-    testing.end_host()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _sessions.remove(config)
+    if not _sessions:
+        testing.end_host()
 
 
 def _missing(fixture: str, package: str, extra: str, error: ImportError) -> MissingPackage:

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from hms_gateway import MetastoreClient
-from hms_gateway.bridge.relays.https_relay import LONG_FROM_BYTES, HeldAnswers
+from hms_gateway.bridge.relays.held_answers import LONG_FROM_BYTES, HeldAnswers
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.rpc.structs import METHODS, Partition, SerDeInfo, StorageDescriptor

@@ -9,9 +9,14 @@ import pytest
 import trustme
 import uvloop
 
+from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
+from hms_gateway.bridge.relays.transcoding import Unchanged
+from hms_gateway.bridge.relays.upstream import ClientTls, Origin, UpstreamPool
+from hms_gateway.bridge.thrift.connection import Session
+from hms_gateway.bridge.thrift.messages import CallFailed, ThriftMessage
 from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.rpc.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
-from hms_gateway.rpc.wire import ApplicationErrorType
+from hms_gateway.rpc.wire import ApplicationErrorType, MessageType
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http
 from tests.bridge.thrift_bytes import BINARY, COMPACT, bridge, call, client, framed, old_call
@@ -270,6 +275,21 @@ def test_a_gateway_that_comes_back_in_time_is_waited_for():
             async with upstream.running():
                 await answer
                 assert len(upstream.requests) == 1
+
+    uvloop.run(work())
+
+
+@pytest.mark.parametrize("host", ["gw", "gw:30443", "[::1]:30443"])
+def test_errors_show_the_address_as_it_was_given_without_what_is_secret(host):
+    async def work():
+        upstream = CannedUpstream({})
+        upstream.actions.append(answering(http(b"", "404 Not Found")))
+        async with upstream.running():
+            pool = UpstreamPool(Origin.of(upstream.url, ClientTls(is_insecure=True)), 1)
+            relay = HttpsRelay(pool, Unchanged(), RelayOptions(f"https://spark:secret@{host}/hms?x=1"), 1_000)
+            with pytest.raises(CallFailed, match=rf"^https://{re.escape(host)}/hms answers HTTP 404$"):
+                await relay.call(ThriftMessage("binary", "get_all_databases", MessageType.CALL, 1, GET), Session())
+            await relay.close()
 
     uvloop.run(work())
 

@@ -60,6 +60,7 @@ STATEMENTS = {
     "insert into table d.t values (1, 'x')": "insert d.t <",
     "INSERT OVERWRITE TABLE t PARTITION (ds='1', hr=2) SELECT * FROM u": "insert default.t.ds=1.hr=2 < default.u",
     "insert into t partition (ds='1', hr) select * from u": "insert default.t.ds=1 < default.u",
+    "insert into t partition (ds=date '2026-01-02', n=-1.5)": "insert default.t.ds=2026-01-02.n=-1.5 <",
     "insert into t partition (ds, hr) select * from u": "insert default.t < default.u",
     "insert into t (a, b) select a, b from u": "insert default.t < default.u",
     "alter table t partition (ds='1') rename to partition (ds='2')":

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,63 @@ def test_users_and_keys_are_saved_and_restored_on_request_only(tmp_path: Path) -
     fresh = run("restore", "--data-dir", tmp_path / "fresh", folder, "--with-secrets")
     assert fresh.exit_code == 0, fresh.output
     assert (tmp_path / "fresh" / "users").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def with_secrets(tmp_path: Path) -> tuple[Path, Path]:
+    """A data folder with users, whose certificate is a link, and a backup of it."""
+    data_dir = tmp_path / "var"
+    data_dir.mkdir()
+    place_empty_database(data_dir / "metastore.db")
+    (data_dir / "users").write_text("ann:hash\n")
+    (tmp_path / "mine.pem").write_text("mine")
+    (data_dir / "certificate.pem").symlink_to(tmp_path / "mine.pem")
+    assert run("backup", "--data-dir", data_dir, tmp_path / "backups", "--with-secrets").exit_code == 0
+    (data_dir / "users").write_text("bob:hash\n")
+    (tmp_path / "mine.pem").write_text("another")
+    return data_dir, tmp_path / "backups"
+
+
+def test_a_restored_file_stays_where_a_link_points(with_secrets: tuple[Path, Path]) -> None:
+    data_dir, folder = with_secrets
+    assert run("restore", "--data-dir", data_dir, folder, "--with-secrets", "--replace").exit_code == 0
+    assert (data_dir / "users").read_text() == "ann:hash\n"
+    assert (data_dir / "certificate.pem").is_symlink()
+    assert (data_dir.parent / "mine.pem").read_text() == "mine"
+
+
+def test_nothing_is_restored_where_users_and_keys_cannot_be(with_secrets: tuple[Path, Path]) -> None:
+    data_dir, folder = with_secrets
+    (data_dir / "certificate.pem").unlink()
+    (data_dir / "certificate.pem").symlink_to("/dev/null/none")
+    before = (data_dir / "metastore.db").read_bytes()
+    refused = run("restore", "--data-dir", data_dir, folder, "--with-secrets", "--replace")
+    assert refused.exit_code == 2
+    assert f"{data_dir}/certificate.pem cannot be written: File exists; nothing is restored" in refused.stderr
+    assert (data_dir / "users").read_text() == "bob:hash\n"
+    assert (data_dir / "metastore.db").read_bytes() == before
+    assert sorted(path.name for path in data_dir.iterdir()) == ["certificate.pem", "metastore.db", "users"]
+
+
+def test_a_reader_that_has_enough_of_the_list_gets_no_text(with_secrets: tuple[Path, Path]) -> None:
+    data_dir, folder = with_secrets
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-m", "hms_gateway", "restore", "--list", str(folder), "--data-dir", str(data_dir)]
+    with open(writing, "w") as stream:
+        done = subprocess.run(program, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_a_damaged_backup_is_passed_over_in_words(with_secrets: tuple[Path, Path]) -> None:
+    data_dir, folder = with_secrets
+    (folder / "hms-2.zip").touch()
+    listed = run("restore", "--list", folder, "--data-dir", data_dir)
+    assert (listed.exit_code, len(listed.stdout.splitlines())) == (0, 2)
+    assert f"passed over: {folder}/hms-2.zip is damaged or cut off" in listed.stderr
+    done = run("restore", folder, "--data-dir", data_dir.parent / "new", "--event", "0")
+    assert done.exit_code == 0, done.output
+    assert f"passed over: {folder}/hms-2.zip is damaged or cut off" in done.stderr
 
 
 def test_directories_that_the_restored_catalog_misses_are_named(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """Backups in a folder: chunks that stay, points, and files that are damaged, cut off or gone."""
 
+import os
+import resource
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.storage.backup import archive
 from hms_gateway.storage.backup.archive import (
     FORMAT,
     Backup,
@@ -127,6 +130,39 @@ def test_damage_is_a_text_with_the_name_of_the_file(tmp_path: Path) -> None:
         assert read(path, healed) == ROWS
 
 
+def test_a_folder_may_have_more_files_than_a_process_may_open(tmp_path: Path) -> None:
+    names = [written(tmp_path, ROWS[:number], 1_000 * number).name for number in range(1, 30)]
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = max(map(int, os.listdir("/proc/self/fd")))
+    with pytest.MonkeyPatch.context() as patch, BackupFolder(tmp_path) as folder:
+        patch.setattr(archive, "_OPEN_MAX", 4)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 20, limits[1]))
+        try:
+            assert [backup.name for backup in folder.backups()] == names
+            assert folder.choose(Point()).name == names[-1]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_files_that_cannot_be_read_do_not_keep_others_from_being_restored(tmp_path: Path) -> None:
+    sound = written(tmp_path, ROWS[:5])
+    torn = written(tmp_path, ROWS[:50], time_ms=2_000, event_id=9)
+    cut_off(tmp_path / torn.name)
+    (tmp_path / "0.zip").touch()
+    with BackupFolder(tmp_path) as folder:
+        assert list(folder.backups()) == [sound]
+        assert [text.split(" is ")[0] for text in folder.unreadable] == [
+            str(tmp_path / name) for name in ("0.zip", torn.name)
+        ]
+        assert folder.choose(Point(8)) == folder.choose(Point(None, 1_500)) == sound
+        # Nobody gets an older state than the newest unasked.
+        with pytest.raises(StoreError, match=f"{torn.name} is damaged .*; --event 7 restores the newest backup that"):
+            folder.choose(Point())
+    (tmp_path / torn.name).unlink()
+    with BackupFolder(tmp_path) as folder:
+        assert folder.choose(Point()) == sound
+
+
 def test_a_newer_format_and_an_inventory_of_something_else_are_refused(tmp_path: Path) -> None:
     written(tmp_path / "newer", ROWS[:5], format=FORMAT + 1)
     with BackupFolder(tmp_path / "newer") as folder, pytest.raises(StoreError, match="format 2, this program knows 1"):
@@ -160,4 +196,12 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
     with BackupFolder(tmp_path / "file") as folder, pytest.raises(StoreError, match="file cannot be written"):
         BackupWriter(folder, "hms-x.zip", {})
     with BackupFolder(tmp_path / "none") as folder, pytest.raises(StoreError, match="none not found"):
-        folder.backups()
+        list(folder.backups())
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".hms-1.zip-abc").touch()
+    with BackupFolder(tmp_path) as folder, BackupWriter(folder, "hms-2.zip", {}):
+        (under_way,) = tmp_path.iterdir()
+        with BackupWriter(folder, "hms-3.zip", {}):
+            assert under_way.exists()

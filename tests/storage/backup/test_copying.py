@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Boolean, Engine, Integer, LargeBinary, Table, func, insert, select, update
+from sqlalchemy import Boolean, Engine, Integer, LargeBinary, Table, delete, func, insert, select, update
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.rpc.structs import Database
@@ -24,6 +24,7 @@ from hms_gateway.storage.schema.catalog import (
     METADATA,
     NOTIFICATIONS,
     PARTITIONS,
+    PENDING_MOVES,
     REVISION,
 )
 from hms_gateway.storage.schema.txn import COUNTERS, LEASE_WAITERS, LEASES, LOCKS, REBUILDS, TXN_COUNTERS, TXNS
@@ -100,7 +101,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def saved(url: str, path: Path, time_ms: int = 1_000, tell: Callable[[str], object] = str) -> Made:
-    return back_up(url, path, time_ms, {}, tell)
+    return back_up(url, path, lambda: time_ms, {}, tell)
 
 
 def restored(url: str, path: Path, point: Point | None = None, *, replaces: bool = False, at: int = NOW_MS) -> Restored:
@@ -223,7 +224,7 @@ def test_an_increment_has_what_changed_and_each_point_can_be_restored(source: st
     made.append(saved(source, path, 2_000))
     assert [one.is_increment for one in made] == [False, True]
     assert made[1].chunks == 2
-    unchanged, base = saved(source, path, 3_000), back_up(source, path, 4_000, {}, str, is_base=True)
+    unchanged, base = saved(source, path, 3_000), back_up(source, path, lambda: 4_000, {}, str, is_base=True)
     tables = made[1].backup.inventory.tables
     assert unchanged.chunks == 0
     assert base.chunks == len({chunk.sha256 for table in tables.values() for chunk in table.chunks})
@@ -248,6 +249,83 @@ def test_damage_is_found_before_anything_is_written(source: str, tmp_path: Path)
     assert not (tmp_path / "restored.db").exists()
 
 
+def test_moves_under_way_are_still_pending_after_a_restore(source: str, target: str, tmp_path: Path) -> None:
+    """A gateway moves a directory, and its commit waits for the restore."""
+    fill(source, [PENDING_MOVES])
+    saved(source, tmp_path / "backups")
+    restored(target, tmp_path / "backups")
+    with opened(target) as engine, engine.begin() as connection:
+        connection.execute(delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == 3))
+        connection.execute(insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b"))
+    present = rows(target)["pending_moves"]
+    saved_moves = rows(source)["pending_moves"]
+    restored(target, tmp_path / "backups", replaces=True, at=NOW_MS + 1)
+    assert rows(target)["pending_moves"] == [*saved_moves, present[2]]
+
+
+def test_the_time_of_a_backup_is_not_before_its_changes(source: str, tmp_path: Path) -> None:
+    def changing() -> int:
+        with opened(source) as engine, engine.begin() as connection:
+            connection.execute(update(CATALOG).values(last_event_id=5))
+        return 1_000
+
+    assert back_up(source, tmp_path / "backups", changing, {}, str).backup.inventory.event_id == 0
+    again = saved(source, tmp_path / "backups").backup
+    assert again.inventory.event_id == 5
+    with BackupFolder(tmp_path / "backups") as folder:
+        assert folder.choose(Point(time_ms=1_000)) == again
+
+
+def test_ids_of_the_backup_are_not_given_again_where_the_clock_is_behind(
+    source: str, target: str, tmp_path: Path
+) -> None:
+    saved(source, tmp_path / "backups")
+    restored(source, tmp_path / "backups", replaces=True)
+    fill(source, [PENDING_MOVES])
+    with opened(source) as engine, engine.begin() as connection:
+        connection.execute(insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b"))
+    newest = rows(source)["pending_moves"][-1][0]
+    assert newest > NOW_MS
+    saved(source, tmp_path / "backups", 2_000)
+    restored(target, tmp_path / "backups", at=5_000)
+    with opened(target) as engine, engine.begin() as connection:
+        connection.execute(delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == newest))
+        new = insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b")
+        assert connection.execute(new).inserted_primary_key[0] > newest
+
+
+@pytest.mark.mariadb
+@pytest.mark.whole
+def test_a_restore_waits_for_no_reader_once_it_has_begun(
+    source: str, migrated_mariadb_database: str, tmp_path: Path
+) -> None:
+    """Its counters are raised before: a change of a table waits for all who read it, and ends the transaction."""
+    url, path = migrated_mariadb_database, tmp_path / "backups"
+    fill(source, [DATABASES])
+    saved(source, path)
+    with opened(url) as engine, engine.connect() as reader:
+
+        def read(_: str) -> None:
+            reader.execute(select(DATABASES)).all()
+
+        with BackupFolder(path) as folder:
+            restore(url, folder, folder.choose(Point()), NOW_MS, read, replaces=True)
+    assert len(rows(url)["databases"]) == 3
+
+
+@pytest.mark.mariadb
+@pytest.mark.whole
+def test_rows_that_a_database_does_not_take_are_named(
+    source: str, migrated_mariadb_database: str, tmp_path: Path
+) -> None:
+    with opened(source) as engine, engine.begin() as connection:
+        values = {column: value_of(column, 1) for column in DATABASES.columns}
+        connection.execute(insert(DATABASES).values(values | {DATABASES.c.name: "d" * 1_000}))
+    saved(source, tmp_path / "backups")
+    with pytest.raises(StoreError, match=r"does not take the rows of databases: a text is longer than"):
+        restored(migrated_mariadb_database, tmp_path / "backups")
+
+
 def test_a_restore_that_fails_leaves_what_was_there(source: str, tmp_path: Path) -> None:
     """Rows that the database refuses, that it changes, and events beyond the catalog's version."""
     fill(source)
@@ -260,7 +338,7 @@ def test_a_restore_that_fails_leaves_what_was_there(source: str, tmp_path: Path)
     backup = made.backup._replace(inventory=Inventory(**fields | {"tables": without}))
     with (
         BackupFolder(tmp_path / "backups") as folder,
-        pytest.raises(StoreError, match=r"refused a statement .*CONSTRAINT"),
+        pytest.raises(StoreError, match=r"not take the rows of .*: the database refused a statement .*CONSTRAINT"),
     ):
         restore(target, folder, backup, NOW_MS, str, replaces=True)
     assert rows(target) == before

@@ -19,6 +19,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deferred, Job, Outdated, Result
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
+from hms_gateway.storage.writing.pipelined_writer import PipelinedWriter
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.ports.txn import Assumption, TxnWork
 from hms_gateway.txn.rules.names import target
@@ -369,9 +370,19 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 def test_a_lock_that_is_never_given_back_is_an_answer(
     migrated_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of the writer of the event loop: the other one would wait as long again."""
     monkeypatch.setattr("hms_gateway.storage.dialects.postgres_pipeline.BUSY_SECONDS_MAX", 0.05)
     store = new_store(migrated_postgres_database)
     services = Services(store)
+
+    handed_over: list[Job] = []
+
+    def pass_on(writer: PipelinedWriter, jobs: Sequence[Job]) -> None:
+        handed_over.extend(jobs)
+        pass_on_really(writer, jobs)
+
+    pass_on_really = PipelinedWriter._pass_on
+    monkeypatch.setattr(PipelinedWriter, "_pass_on", pass_on)
 
     async def run() -> None:
         await connected(store)
@@ -379,6 +390,7 @@ def test_a_lock_that_is_never_given_back_is_an_answer(
             other.execute("SELECT 1 FROM catalog FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="for too long"):
                 await begin(services.txns.open(1, WHO))
+        assert handed_over == []
         assert await begin(services.txns.open(1, WHO)) == [1]
 
     asyncio.run(run())

@@ -1,5 +1,6 @@
 """The writer in its thread: what becomes of a batch of which the database refuses a statement."""
 
+import resource
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -7,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, insert, select, text
 
-from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure, StoreUnavailable
 from hms_gateway.rpc.structs import TxnType
 from hms_gateway.storage.dialects import parse_url, writing_engine
+from hms_gateway.storage.dialects.sqlite import WRITER_CACHE_KIB
 from hms_gateway.storage.dialects.statements import Statement
+from hms_gateway.storage.schema.catalog import DATABASES
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.txn.batch import Job, Reading
 from hms_gateway.storage.writing import thread_writer
@@ -112,3 +115,24 @@ def test_a_batch_that_may_have_been_committed_is_not_repeated(
         with pytest.raises(OutcomeUnknown):
             outcome.result(PATIENCE_SECONDS)
     assert runs == [1, 2]
+
+
+def test_what_ended_the_whole_transaction_is_told(writer: ThreadWriter, engine: Engine) -> None:
+    """SQLite takes back everything where it cannot write, and knows no savepoint afterwards."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    row = {"description": "x" * 1_000_000, "location": "file:/d", "parameters": "{}"}
+    file = Path(str(engine.url.database))
+
+    def fills(tx: Any) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 1_000_000, limits[1]))
+        for number in range(2 * WRITER_CACHE_KIB // 1_000):
+            tx.connection.execute(insert(DATABASES).values(name=str(number), **row))
+
+    try:
+        (outcome,) = in_one_batch(writer, [fills])
+        with pytest.raises(StoreUnavailable, match="the database file cannot be used: reading or writing it failed"):
+            outcome.result(PATIENCE_SECONDS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (outcome,) = in_one_batch(writer, [lambda tx: tx.database("0")])
+    assert outcome.result(PATIENCE_SECONDS) is None

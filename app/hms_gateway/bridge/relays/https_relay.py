@@ -9,162 +9,35 @@ two questions: may the call have been sent, and may it be sent again?
         then reading                the client's connection is closed: it may repeat
         then changing               an exception that clients do not repeat on
     sent, changing without a key    that exception at once
-
-Long answers are kept, so that the gateway need not send them again: it says that they are current. None is given to a
-client before the gateway has said so in reply to the client's own call, so it does not matter whose call an answer was
-fetched for. An answer is kept when it is asked for the second time: most long ones are read once.
 """
 
 import asyncio
-import hashlib
 import uuid
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 import msgspec
 import structlog
 
+from hms_gateway.bridge.relays.held_answers import HeldAnswers, tag_of
 from hms_gateway.bridge.relays.relay import RelayedReply
-from hms_gateway.bridge.relays.transcoding import Unchanged, payload_begin
+from hms_gateway.bridge.relays.transcoding import Unchanged
 from hms_gateway.bridge.relays.upstream import Answer, TooSlow, UpstreamError, UpstreamNotTrusted, UpstreamPool
 from hms_gateway.bridge.thrift.connection import Session
-from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage, codec_of
+from hms_gateway.bridge.thrift.messages import CallFailed, NotTried, ReplyBroken, ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
-from hms_gateway.rpc.idl.method_facts import changes_something, method_facts
-from hms_gateway.rpc.wire import Codecs, MessageType
+from hms_gateway.rpc.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.logins.client_certificate import ClientCertificate
 from hms_gateway.runtime.logins.delegation_token import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
-# Shorter ones are sent as fast as they are asked about.
-LONG_FROM_BYTES: Final = 64 * 1024
-ARGUMENTS_BYTES_MAX: Final = 16 * 1024
 # The tag of no answer.
 ASKING_FOR_A_TAG: Final = b'"none"'
-_ASKED_MAX: Final = 1_000
-
-_Key: TypeAlias = tuple[str, str, bytes]
-
-
-class HeldAnswer(msgspec.Struct):
-    """The result without the message's header. `tag` None: the gateway's tag of it is its hash."""
-
-    payload: bytes
-    tag: bytes | None
-
-
-class HeldAnswers:
-    """Up to `bytes_max` of them, those that were used last. Used from the event loop's thread."""
-
-    def __init__(self, codecs: Codecs, bytes_max: int) -> None:
-        self._codecs = codecs
-        self._bytes_max = bytes_max
-        # One leaves room for another.
-        self.answer_bytes_max: Final = bytes_max // 2
-        self._answers: OrderedDict[_Key, HeldAnswer] = OrderedDict()
-        self._asked: OrderedDict[_Key, None] = OrderedDict()
-        self.size_bytes = 0
-        # Of answers that are being sent, which take at most as much again.
-        self._collected_bytes = 0
-
-    def find(self, message: ThriftMessage) -> HeldAnswer | None:
-        """The answer to the same call."""
-        key = _key(message)
-        found = self._answers.get(key)
-        if found is not None:
-            self._answers.move_to_end(key)
-        return found
-
-    def was_asked(self, message: ThriftMessage) -> bool:
-        """True if a long answer was given to the same call before."""
-        return bool(self._asked) and _key(message) in self._asked
-
-    def wants(self, message: ThriftMessage, length: int | None) -> bool:
-        """True if the answer to a call is to be kept; `length` None for one that is long and comes in chunks."""
-        if length is not None and not LONG_FROM_BYTES <= length <= self.answer_bytes_max:
-            return False
-        facts = method_facts().get(message.name)
-        if facts is None or not facts.cached_by or len(message.body) > ARGUMENTS_BYTES_MAX:
-            return False
-        key = _key(message)
-        if key in self._asked:
-            return True
-        self._asked[key] = None
-        if len(self._asked) > _ASKED_MAX:
-            self._asked.popitem(last=False)
-        return False
-
-    def keep(self, message: ThriftMessage, body: bytes, tag: bytes | None) -> None:
-        """Keep a whole reply that says `ok`."""
-        key = _key(message)
-        payload = body[payload_begin(body, is_compact=message.protocol == "compact") :]
-        self._forget(key)
-        self._answers[key] = HeldAnswer(payload, tag)
-        self.size_bytes += len(payload) + len(key[2])
-        while self.size_bytes > self._bytes_max:
-            self._forget(next(iter(self._answers)))
-
-    async def kept(
-        self, chunks: AsyncGenerator[bytes, None], message: ThriftMessage, tag: bytes | None
-    ) -> AsyncGenerator[bytes, None]:
-        """The same chunks; when all of them were taken, and there was room for them meanwhile, they are held."""
-        parts: list[bytes] | None = []
-        size = 0
-        try:
-            async with aclosing(chunks):
-                async for chunk in chunks:
-                    if parts is not None and self._has_room(size, len(chunk)):
-                        parts.append(chunk)
-                        size += len(chunk)
-                        self._collected_bytes += len(chunk)
-                    else:
-                        parts = None
-                        self._collected_bytes -= size
-                        size = 0
-                    yield chunk
-            if parts:
-                self.keep(message, b"".join(parts), tag)
-        finally:
-            self._collected_bytes -= size
-
-    def _has_room(self, size: int, more: int) -> bool:
-        return size + more <= self.answer_bytes_max and self._collected_bytes + more <= self._bytes_max
-
-    def reply(self, message: ThriftMessage, held: HeldAnswer) -> bytes:
-        """The whole reply to a call whose answer is still the one that is held."""
-        before, after = codec_of(self._codecs, message.protocol).envelope(
-            message.name, MessageType.REPLY, message.seqid
-        )
-        return b"".join((before, held.payload, after))
-
-    def _forget(self, key: _Key) -> None:
-        held = self._answers.pop(key, None)
-        if held is not None:
-            self.size_bytes -= len(held.payload) + len(key[2])
-
-
-async def tag_of(held: HeldAnswer) -> bytes:
-    """The tag by which the gateway knows an answer."""
-    if held.tag is None:
-        held.tag = await asyncio.get_running_loop().run_in_executor(None, _hash, held.payload)
-    return held.tag
-
-
-def _hash(payload: bytes) -> bytes:
-    """The gateway's tag of a reply that its cache may keep."""
-    return b'"%b"' % hashlib.blake2b(payload, digest_size=16).hexdigest().encode()
-
-
-def _key(message: ThriftMessage) -> _Key:
-    return message.protocol, message.name, message.body[message.payload_begin :]
-
-
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
 CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024
 ERROR_TEXT_BYTES_MAX = 64 * 1024
@@ -228,6 +101,7 @@ class HttpsRelay:
         self._options = options
         self._reply_bytes_max = reply_bytes_max
         self._url = urlsplit(options.url)
+        self._host = self._url.netloc.rpartition("@")[2]
         self._tickets = ServiceTickets(self._url.hostname or "") if options.negotiates else None
         self._loop = asyncio.get_running_loop()
         self._head = lru_cache(maxsize=1024)(self._make_head)
@@ -387,7 +261,7 @@ class HttpsRelay:
     @property
     def _shown_url(self) -> str:
         """Without what may be secret in it."""
-        return f"{self._url.scheme}://{self._url.hostname}:{self._url.port or ''}{self._url.path}"
+        return f"{self._url.scheme}://{self._host}{self._url.path}"
 
     def _make_head(self, credentials: Credentials | None, acts_for: str, bearer: str | None) -> bytes:
         """Request line and the headers that are the same for every call of one user."""
@@ -396,7 +270,7 @@ class HttpsRelay:
         target += f"?{query}" if query else ""
         lines = [
             f"POST {target} HTTP/1.1",
-            f"host: {self._url.netloc.rpartition('@')[2]}",
+            f"host: {self._host}",
             f"content-type: {self._encoding.content_type}",
             "user-agent: hms-gateway-bridge",
         ]

@@ -20,6 +20,7 @@ from hms_gateway.bridge.thrift.messages import (
     ThriftMessage,
     application_exception,
     codec_of,
+    enclosed,
 )
 from hms_gateway.cache import ReplyCache, ReplyKey
 from hms_gateway.gateway.calls.dispatcher import CompletedCall, Dispatcher
@@ -98,9 +99,8 @@ class ProcessorRelay:
                 key, tagged = reading.key, self._cache.tag_reading(reading)
                 known = await self._found(self._cache.lookup_for, reading)
         if known is not None:
-            return RelayedReply(
-                _enclosed(codec, message, MessageType.REPLY, known), cached=True, about=self._scopes_of(key)
-            )
+            body = enclosed(codec, message.name, MessageType.REPLY, message.seqid, known)
+            return RelayedReply(body, cached=True, about=self._scopes_of(key))
         ticket = 0 if self._cache is None else self._cache.ticket()
         request_id = f"{random.getrandbits(128):032x}"
         try:
@@ -123,7 +123,7 @@ class ProcessorRelay:
         assert isinstance(reply.payload, bytes)
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
             self._cache.remember(key, reply.arguments, reply.payload, ticket, tagged)
-        body = _enclosed(codec, message, reply.type, reply.payload)
+        body = enclosed(codec, message.name, reply.type, message.seqid, reply.payload)
         return RelayedReply(
             body, outcome=reply.outcome, request_id=request_id, about=reply.objects, partitions=reply.partitions
         )
@@ -215,8 +215,3 @@ async def _passed_on(stream: ReplyStream) -> AsyncGenerator[bytes, None]:
     finally:
         if not is_finished:
             stream.cancel()
-
-
-def _enclosed(codec: Codec, message: ThriftMessage, type: MessageType, payload: bytes) -> bytes:
-    before, after = codec.envelope(message.name, type, message.seqid)
-    return before + payload + after

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from hms_gateway.bridge.thrift.connection import Session
-from hms_gateway.bridge.thrift.messages import BridgeError, ThriftMessage, application_exception, codec_of
+from hms_gateway.bridge.thrift.messages import BridgeError, ThriftMessage, application_exception, codec_of, enclosed
 from hms_gateway.bridge.thrift.sasl import LoginRefused
 from hms_gateway.rpc.structs import METHODS
 from hms_gateway.rpc.wire import ApplicationErrorType, Codecs, MessageType, ProtocolError
@@ -121,7 +121,5 @@ def answer_locally(
     session.user = user
     groups = getattr(arguments, "group_names", None) or []
     session.groups = tuple(groups)
-    before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
     payload = codec.encode(method.result(success=groups))
-    assert isinstance(payload, bytes)
-    return RelayedReply(before + payload + after)
+    return RelayedReply(enclosed(codec, message.name, MessageType.REPLY, message.seqid, payload))

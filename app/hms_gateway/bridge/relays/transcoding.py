@@ -16,6 +16,7 @@ from hms_gateway.bridge.thrift.messages import (
     ThriftMessage,
     application_exception,
     codec_of,
+    enclosed,
     read_head,
 )
 from hms_gateway.rpc.idl import StructType
@@ -157,8 +158,7 @@ class Tjson(Unchanged):
                 payload = with_locations(arguments, _whole(self._codecs.tjson.encode(arguments)))
             except ProtocolError as error:
                 raise CallFailed(error.message, error.type.name) from error
-        before, after = self._codecs.tjson.envelope(message.name, message.type, message.seqid)
-        return before + payload + after
+        return enclosed(self._codecs.tjson, message.name, message.type, message.seqid, payload)
 
     def _decode(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
         try:
@@ -180,8 +180,8 @@ class Tjson(Unchanged):
             type = ApplicationErrorType(number) if known else ApplicationErrorType.UNKNOWN
             return application_exception(codec, message.name, message.seqid, text, type), "exception"
         # Some servers answer with a seqid of their own; the client needs its own back.
-        before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
-        body = before + _whole(codec.encode(tjson.decode(method.result, reply.payload))) + after
+        payload = codec.encode(tjson.decode(method.result, reply.payload))
+        body = enclosed(codec, message.name, MessageType.REPLY, message.seqid, payload)
         return body, reply_outcome(message.name, body, is_compact=message.protocol == "compact")
 
 

@@ -372,7 +372,7 @@ class UpstreamPool:
     async def acquire(self, *, must_be_fresh: bool) -> UpstreamConnection:
         """A connection for one request, after which it comes back by itself.
 
-        With `must_be_fresh` not one that the server may just be closing. Raises UpstreamError, NotTrusted.
+        With `must_be_fresh` not one that the server may just be closing. Raises UpstreamError, UpstreamNotTrusted.
         """
         while True:
             connection = self._idle_connection(must_be_fresh)

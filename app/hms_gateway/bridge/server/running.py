@@ -12,7 +12,8 @@ import msgspec
 import structlog
 import uvloop
 
-from hms_gateway.bridge.relays.https_relay import HeldAnswers, HttpsRelay, RelayOptions
+from hms_gateway.bridge.relays.held_answers import HeldAnswers
+from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
 from hms_gateway.bridge.relays.relay import find_problem, prove
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
 from hms_gateway.bridge.relays.upstream import ClientTls, Origin, UpstreamPool

@@ -205,7 +205,7 @@ class ThriftConnection:
             self._head = self._read_head(buffer)
             if self._head is None:
                 return None
-            self._scanner = self._head.scanner(self._head.size, self._limits)
+            self._scanner = self._head.scanner(self._limits)
         head, scanner = self._head, self._scanner
         assert scanner is not None
         try:

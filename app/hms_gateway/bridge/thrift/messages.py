@@ -5,7 +5,7 @@ exceptions (clients §4.3). Replies of the bridge about failed calls have words 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -28,10 +28,10 @@ class Head(NamedTuple):
     seqid: int
     size: int
 
-    def scanner(self, position: int, limits: Limits) -> StructScanner:
-        """A scanner for the end of the struct that begins at `position`."""
+    def scanner(self, limits: Limits) -> StructScanner:
+        """A scanner for the end of the struct behind the header."""
         scanner = CompactScanner if self.protocol == "compact" else BinaryScanner
-        return scanner(position, limits)
+        return scanner(self.size, limits)
 
 
 class ThriftMessage(msgspec.Struct, frozen=True):
@@ -172,18 +172,19 @@ def failure_reply(codecs: Codecs, message: ThriftMessage, text: str) -> bytes:
     slot = _meta_exception_slot(message.name)
     if slot is None:
         return application_exception(codec, message.name, message.seqid, text, NOT_REPEATED_TYPE)
-    before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
-    payload = codec.encode(METHODS[message.name].result(**{slot: MetaException(text)}))
-    assert isinstance(payload, bytes)
-    return before + payload + after
+    result = METHODS[message.name].result(**{slot: MetaException(text)})
+    return enclosed(codec, message.name, MessageType.REPLY, message.seqid, codec.encode(result))
 
 
 def application_exception(codec: Codec, name: str, seqid: int, text: str, type: ApplicationErrorType) -> bytes:
     """An EXCEPTION message."""
-    before, after = codec.envelope(name, MessageType.EXCEPTION, seqid)
-    payload = codec.encode(TApplicationException(text, int(type)))
-    assert isinstance(payload, bytes)
-    return before + payload + after
+    return enclosed(codec, name, MessageType.EXCEPTION, seqid, codec.encode(TApplicationException(text, int(type))))
+
+
+def enclosed(codec: Codec, name: str, type: MessageType, seqid: int, payload: bytes | Iterator[bytes]) -> bytes:
+    """A message around an encoded struct."""
+    before, after = codec.envelope(name, type, seqid)
+    return b"".join((before, *((payload,) if isinstance(payload, bytes) else payload), after))
 
 
 def codec_of(codecs: Codecs, protocol: str) -> Codec:

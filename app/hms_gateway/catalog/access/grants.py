@@ -367,8 +367,7 @@ def _find(snapshot: Snapshot, ref: HiveObjectRef, *, needs_column: bool) -> Gran
     if kind == HiveObjectType.GLOBAL:
         return GrantObject(kind)
     if kind == HiveObjectType.DATABASE:
-        name = normalize(required(ref.dbName, "database name"))
-        database = None if "\0" in name else snapshot.database(name)
+        database = snapshot.database(normalize(required(ref.dbName, "database name")))
         return None if database is None else GrantObject(kind, database_id=database.database_id)
     column = None
     if kind == HiveObjectType.COLUMN:

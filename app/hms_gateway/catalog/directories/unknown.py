@@ -27,6 +27,7 @@ from hms_gateway.metastore.vocabulary.locations import database_path, join
 from hms_gateway.metastore.vocabulary.names import TableId, is_default_database
 from hms_gateway.metastore.vocabulary.partition_names import escape
 from hms_gateway.storage.files.directories import Directories
+from hms_gateway.storage.sql.repository import is_storable
 
 _log = logging.getLogger(__name__)
 
@@ -238,7 +239,7 @@ class UnknownDirectories:
         for name in self._files.names_below(folder):
             if name.startswith(ASIDE):
                 yield from self._put_back(folder, name)
-            elif name[0] not in "._" and _is_text(name):
+            elif name[0] not in "._" and is_storable(name):
                 yield name
 
     def _put_back(self, folder: str, name: str) -> Iterator[str]:
@@ -254,11 +255,6 @@ class UnknownDirectories:
 
     def _read(self, work: Callable[[PlaceRows], S]) -> S:
         return self._store.read(lambda snapshot: work(PlaceRows(snapshot)))
-
-
-def _is_text(name: str) -> bool:
-    """Names of files are bytes; what is not UTF-8 was not made by the gateway."""
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _chunks(items: Iterable[S], size: int) -> Iterator[list[S]]:
@@ -281,10 +277,9 @@ class MissingDirectory(msgspec.Struct, frozen=True):
 class MissingDirectories:
     """Looks at each table and partition once; on the way it counts what is external and outside the roots."""
 
-    def __init__(self, store: Store, files: Directories, trees: Directories) -> None:
+    def __init__(self, store: Store, files: Directories) -> None:
         self._store = store
         self._files = files
-        self._trees = trees
         self._table = lru_cache(_TABLES_KEPT)(self._read_table)
         self.external_outside = CountedPlaces()
 
@@ -306,7 +301,7 @@ class MissingDirectories:
                 if self._files.reach(location) is Reach.OUTSIDE:
                     self.external_outside.add(str(table))
                 return False
-            return self._trees.is_local(location) and not self._trees.is_directory(location)
+            return self._files.is_local(location) and not self._files.is_directory(location)
         except FileSystemError:
             return False
 

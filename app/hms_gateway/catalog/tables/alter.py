@@ -3,7 +3,7 @@
 Directories are slow and cannot be rolled back, so they are touched between two looks at the catalog: the first decides
 what has to be done to files, the second, inside the unit of work that stores the result, decides again. When both come
 to the same conclusion the change is made, else everything starts over. A directory that moves is journalled
-(`directory_moves`).
+(`PendingMove`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

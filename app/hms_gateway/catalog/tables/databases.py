@@ -235,7 +235,7 @@ class Databases:
             self._delete_directories(doomed)
 
     def _find(self, key: str) -> StoredDatabase | None:
-        return self._store.read(lambda snapshot: _find(snapshot, key), asks_once=True)
+        return self._store.read(lambda snapshot: snapshot.database(key), asks_once=True)
 
     def _insert(self, database: Database, spelled: str, *, is_default_place: bool) -> None:
         name, location = database.name or "", database.locationUri or ""
@@ -264,7 +264,7 @@ class Databases:
                 raise AlreadyExistsException(f"Database {plain_name(spelled)} already exists") from error
 
     def _remove(self, tx: Transaction, name: str, *, cascade: bool, delete_data: bool) -> _Doomed | None:
-        found = _find(tx, normalize(name))
+        found = tx.database(normalize(name))
         if found is None:
             raise database_not_found(name)
         stored_name = found.database.name or ""
@@ -319,7 +319,7 @@ def change_database(
     records = is_recorded()
 
     def work(tx: Transaction) -> None:
-        found = _find(tx, normalize(name))
+        found = tx.database(normalize(name))
         if found is None:
             raise database_not_found(name)
         before, after = found.database, change(found.database)
@@ -357,11 +357,6 @@ def _new_key(catalog: str | None, name: str | None) -> str | None:
     if prefix_of(key) != catalog_prefix(catalog):
         raise InvalidObjectException(f"{name} is not a valid database name")
     return key
-
-
-def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
-    # No database has such a name, and not every store can be asked for it.
-    return None if "\0" in key else snapshot.database(key)
 
 
 def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:

@@ -231,7 +231,7 @@ def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDa
     """The database of a new table. Raises InvalidObjectException without it, AlreadyExistsException when taken."""
     db_name, tbl_name = table.dbName or "", table.tableName or ""
     snapshot.foresee([(db_name, tbl_name)])
-    database = None if "\0" in db_name else snapshot.database(db_name)
+    database = snapshot.database(db_name)
     if database is None:
         raise InvalidObjectException(database_not_found(given.dbName).message)
     if snapshot.table(db_name, tbl_name) is not None:

@@ -306,13 +306,13 @@ class Tables:
             raise InvalidOperationException(f"{db_name} cannot find null tables")
         if not names:
             return []
-        wanted = [name for name in map(normalize, dict.fromkeys(names)) if "\0" not in name]
+        wanted = list(map(normalize, dict.fromkeys(names)))
 
         def work(snapshot: Snapshot) -> list[StoredTable]:
             key = normalize(db_name)
-            if "\0" in key or snapshot.database(key) is None:
+            if snapshot.database(key) is None:
                 raise UnknownDBException(f"Could not find database {db_name}")
-            return snapshot.tables(key, wanted) if wanted else []
+            return snapshot.tables(key, wanted)
 
         found = self._store.read(work)
         if not newer:

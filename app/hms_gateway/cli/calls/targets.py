@@ -400,13 +400,11 @@ def profiles_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "hms-gateway" / "profiles.toml"
 
 
-def with_profile(name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def with_profile(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options with what the profile says in place of defaults and variables; the command line stays.
 
     An option of the command line about how to log in leaves out all that the profile says about it.
     """
-    if name is None:
-        return dict(given)
     profile = _values(name)
     if any(_is_typed(option) for option in _LOGINS if option in given) or _is_typed("password_stdin"):
         profile = {key: value for key, value in profile.items() if key not in _LOGINS}

@@ -169,7 +169,7 @@ def _view(
     named: Sequence[tuple[str, str | None]] = (),
     parameters: Mapping[str, str] = MappingProxyType({}),
 ) -> structs.Table:
-    """Raises CommandError and Refused."""
+    """Raises CommandError and CommandRefused."""
 
     def columns_of(table: QualifiedName) -> Mapping[str, str]:
         return {column.name or "": column.type or "" for column in all_columns(state.table(table))}

@@ -303,7 +303,7 @@ class DefinitionReader(TokenReader):
         descriptor.skewedInfo = SkewedInfo(skewedColNames=names, skewedColValues=values, skewedColValueLocationMaps={})
 
     def _skewed_values(self) -> list[str]:
-        return self._bracketed(self._value) if self._peek() == "(" else [self._value()]
+        return self._bracketed(self._literal) if self._peek() == "(" else [self._literal()]
 
     # partitions
 
@@ -315,25 +315,10 @@ class DefinitionReader(TokenReader):
         key = self._object_name("a partition key")
         sign = self._takes_any(*_SIGNS)
         begin = self._position()
-        return KeyValue(key, self._value() if sign else None, sign or "=", begin)
+        return KeyValue(key, self._literal() if sign else None, sign or "=", begin)
 
     def _optional_spec(self) -> PartitionSpec:
         return self._spec() if self._takes("PARTITION") else ()
-
-    def _value(self) -> str:
-        """A literal, as the metastore keeps values of partitions."""
-        if self._is_string():
-            return self._string("a value")
-        if self._peek(0) in ("DATE", "TIMESTAMP") and self._at + 1 < len(self._tokens):
-            self._at += 1
-            return self._string("a value in quotes")
-        sign = "-" if self._takes("-") else ""
-        token = self._next("a value")
-        if not token.is_name:
-            self._at -= 1
-            raise self._expected("a value")
-        text = sign + token.text
-        return f"{text}.{self._next('digits').text}" if self._takes(".") else text
 
 
 class AlterationReader(DefinitionReader):

@@ -205,24 +205,12 @@ class _Parser(TokenReader):
             key = self._name()
             if is_known and self._takes("="):
                 keys.append(key)
-                values.append(self._value())
+                values.append(self._literal())
             else:
                 is_known = False
                 self._skip_to(",", ")")
             self._takes(",")
         return keys, values
-
-    def _value(self) -> str:
-        token = self._next("a value")
-        if not (token.is_string or token.is_name or token.upper == "-"):
-            self._at -= 1
-            raise self._expected("a value")
-        text = token.text
-        if token.upper == "-":
-            text += self._next("a number").text
-        if not token.is_string and self._takes("."):
-            text += "." + self._next("digits").text
-        return text
 
     def _reads(self) -> tuple[LockPlace, ...]:
         """The tables after each FROM and JOIN from here on, but those that the statement itself names."""

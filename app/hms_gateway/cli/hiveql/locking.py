@@ -64,7 +64,7 @@ def show_locks(state: ShellState, place: PlaceName | None = None, is_extended: b
 def locks_on(
     state: ShellState, place: PlaceName | None, *, is_extended: bool
 ) -> list[structs.ShowLocksResponseElement]:
-    """The locks on a place, None for all. Raises Refused."""
+    """The locks on a place, None for all. Raises CommandRefused."""
     request = filter_of(state, place)
     request.isExtended = is_extended
     found: list[structs.ShowLocksResponseElement] = state.call("show_locks", request).locks or []
@@ -72,7 +72,7 @@ def locks_on(
 
 
 def filter_of(state: ShellState, place: PlaceName | None) -> structs.ShowLocksRequest:
-    """The request for the locks on a place, None for all. Raises Refused."""
+    """The request for the locks on a place, None for all. Raises CommandRefused."""
     return structs.ShowLocksRequest() if place is None else structs.ShowLocksRequest(*_names(state, place))
 
 
@@ -243,7 +243,7 @@ def _lease_object(state: ShellState, place: PlaceName) -> structs.LeaseObject:
 
 
 def _names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
-    """Database, table, and partition; of a table that does not exist a partition as it is written. Raises Refused."""
+    """Database, table and partition; a partition of a missing table as it is written. Raises CommandRefused."""
     name = QualifiedName(place.db_name, place.table_name or "")
     if not place.spec or acquiring.PartitionKeys(state.caller)(concurrency.LockPlace(*name)) is not None:
         return place_names(state, place)

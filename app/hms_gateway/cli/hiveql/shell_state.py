@@ -117,12 +117,12 @@ class ShellState:
         self.repair: Callable[[ShellState, QualifiedName, bool, bool], ResultRows] | None = None
 
     def table(self, name: QualifiedName) -> Table:
-        """Raises Refused when there is none."""
+        """Raises CommandRefused when there is none."""
         found: Table = self.of_table("get_table", name)
         return found
 
     def of_table(self, method: str, name: QualifiedName, *arguments: Any) -> Any:
-        """The answer of a method about a table. Raises Refused when there is none."""
+        """The answer of a method about a table. Raises CommandRefused when there is none."""
         try:
             return self.call(method, *name, *arguments)
         except NoSuchObjectException as error:
@@ -149,7 +149,7 @@ def typed_keys(table: Table) -> list[tuple[str, str]]:
 
 
 def partition_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
-    """The values of one partition, in the order of the keys. Raises Refused."""
+    """The values of one partition, in the order of the keys. Raises CommandRefused."""
     given = known_values(name, keys, spec)
     missing = [key for key in keys if key not in given]
     if missing:
@@ -160,7 +160,7 @@ def partition_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSp
 def new_partition_values(name: QualifiedName, table: Table, spec: PartitionSpec) -> list[str]:
     """The same of a partition that is made: no filter finds values of other types than the keys'.
 
-    Raises Refused, and CommandError.
+    Raises CommandRefused, and CommandError.
     """
     values = partition_values(name, keys_of(table), spec)
     types = dict(typed_keys(table))
@@ -171,7 +171,7 @@ def new_partition_values(name: QualifiedName, table: Table, spec: PartitionSpec)
 
 
 def known_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
-    """Value by key. Raises Refused for what is not a partition key, and for signs other than `=`."""
+    """Value by key. Raises CommandRefused for what is not a partition key, and for signs other than `=`."""
     for part in spec:
         if part.key not in keys:
             has = f"it is partitioned by {', '.join(keys)}" if keys else "it is not partitioned"
@@ -182,7 +182,7 @@ def known_values(name: QualifiedName, keys: Sequence[str], spec: PartitionSpec) 
 
 
 def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec) -> list[str]:
-    """The partitions that fit a specification, which may leave keys out. Raises Refused and CommandError."""
+    """The partitions that fit a specification, which may leave keys out. Raises CommandRefused and CommandError."""
     table = state.table(name)
     keys = keys_of(table)
     if all(part.sign == "=" for part in spec):
@@ -204,7 +204,7 @@ def partition_names(state: ShellState, name: QualifiedName, spec: PartitionSpec)
 
 
 def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
-    """Database, table, and the name of a partition or of a prefix of partitions. Raises Refused."""
+    """Database, table, and the name of a partition or of a prefix of partitions. Raises CommandRefused."""
     if place.table_name is None or not place.spec:
         return place.db_name, place.table_name, None
     name = QualifiedName(place.db_name, place.table_name)

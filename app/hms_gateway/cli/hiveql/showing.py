@@ -217,7 +217,7 @@ def describe_function(state: ShellState, database: str, name: str) -> ResultRows
 
 
 def check_database(state: ShellState, name: str) -> Any:
-    """The database. Raises Refused when there is none."""
+    """The database. Raises CommandRefused when there is none."""
     try:
         return state.call("get_database", name)
     except NoSuchObjectException as error:

@@ -1,11 +1,13 @@
 """Work of `hms-gateway backup` and `restore`."""
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 from rich.status import Status
@@ -14,9 +16,9 @@ from hms_gateway.cli.catalog.changes import seconds_of
 from hms_gateway.cli.operations.checking import missing_directories
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, fail_for_store, out
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, fail_for_store, out, say
 from hms_gateway.composition.main import database_url
-from hms_gateway.gateway.auth.users import write_private
+from hms_gateway.gateway.auth.users import written_beside
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.file_versions import make_data_folder
@@ -36,14 +38,14 @@ def run_backup(settings: Settings, folder: Path, *, is_base: bool, has_secrets: 
         files = {name: path.read_bytes() for name, path in secrets.items() if path.exists()}
         with Status("reading", console=err) as status:
             made = back_up(
-                *(database_url(settings), folder, SystemClock().milliseconds(), files),
+                *(database_url(settings), folder, SystemClock().milliseconds, files),
                 lambda table: status.update(f"reading {table}"),
                 is_base=is_base,
             )
     except StoreError as error:
         fail_for_store(error)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        _fail_for_file(error)
     kind = "what changed" if made.is_increment else "everything"
     print(f"{kind} is in {folder / made.backup.name}, {made.file_bytes:,} bytes: {_summary(made.backup.inventory)}")
 
@@ -64,26 +66,33 @@ def run_restore(
     try:
         with BackupFolder(folder) as backups:
             if shows_list:
-                write_rows(sys.stdout, rows_form(None), _HEADER, map(_cells, backups.backups()))
+                write_rows(sys.stdout, rows_form(None), _HEADER, sorted(map(_cells, backups.backups())))
+                _tell_unreadable(backups)
                 return
             backup = backups.choose(point)
+            _tell_unreadable(backups)
             secrets = _secrets_of(settings, backups, backup, replaces=replaces) if has_secrets else {}
             if settings.database_url is None:
                 make_data_folder(settings.data_dir)
-            with Status(f"checking {backup.name}", console=err) as status:
+            with _beside(secrets) as written, Status(f"checking {backup.name}", console=err) as status:
                 restored = restore(
                     *(database_url(settings), backups, backup, SystemClock().milliseconds()),
                     lambda table: status.update(f"writing {table}"),
                     replaces=replaces,
                 )
-        for path, text in secrets.items():
-            write_private(path, [text])
+                _replace(written)
     except StoreError as error:
         fail_for_store(error)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}", "--data-dir chooses another folder")
+        _fail_for_file(error, "--data-dir chooses another folder")
     _tell(restored)
     _tell_missing(settings)
+
+
+def _fail_for_file(error: OSError, advice: str = "") -> NoReturn:
+    if error.filename is None:  # of standard output: `cli.main` knows what to say
+        raise error
+    fail(f"{error.filename}: {error.strerror}", advice)
 
 
 def _secrets(settings: Settings) -> dict[str, Path]:
@@ -110,6 +119,36 @@ def _secrets_of(settings: Settings, folder: BackupFolder, backup: Backup, *, rep
     if there and not replaces:
         raise StoreError(f"{', '.join(there)} exists already; --replace gives it up")
     return found
+
+
+@contextmanager
+def _beside(contents: Mapping[Path, str]) -> Iterator[dict[Path, Path]]:
+    """The contents in temporary files, with the files to replace: nothing is changed before all of them are written.
+
+    Raises StoreError.
+    """
+    with ExitStack() as stack:
+        written = {}
+        for path, text in contents.items():
+            try:
+                target = Path(os.path.realpath(path))  # a link stays one
+                written[stack.enter_context(written_beside(target, [text]))] = target
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written: {error.strerror}; nothing is restored") from error
+        yield written
+
+
+def _replace(written: Mapping[Path, Path]) -> None:
+    for temporary, target in written.items():
+        try:
+            temporary.replace(target)
+        except OSError as error:
+            raise StoreError(f"the database is restored, but not {target}: {error.strerror}") from error
+
+
+def _tell_unreadable(folder: BackupFolder) -> None:
+    for text in folder.unreadable:
+        say(f"passed over: {text}")
 
 
 def _tell(restored: Restored) -> None:

@@ -88,7 +88,7 @@ def missing_directories(settings: Settings) -> Iterator[str]:
     """Places of managed tables and partitions whose directory is missing. Raises StoreError and SettingsError."""
     files = directories(settings)
     with closing(open_store(database_url(settings), SystemClock(), settings.limits, 1)) as store:
-        for one in MissingDirectories(store, files, files).find():
+        for one in MissingDirectories(store, files).find():
             yield f"{one.location} ({one.kind} {one.name})"
 
 
@@ -139,7 +139,7 @@ class _Check:
             yield _Found("outside_roots", {**named, "file_roots": list(found.roots), "text": str(found)})
 
     def _missing(self) -> Iterator[_Found]:
-        missing = MissingDirectories(self._store, self._files, self._files)
+        missing = MissingDirectories(self._store, self._files)
         for one in missing.find():
             yield _Found("missing_directory", {"kind": one.kind, "name": one.name, "location": one.location})
         self._report.external_outside = missing.external_outside

@@ -84,7 +84,7 @@ PIPELINE: Final = group(
         option("--databases-from-folders", "Name the database of a new table after its parent folder: sales/visits."),
         option("--table NAME", "Name of the table, if LOCATION is the directory of one.", default=""),
         option("--prune", "Drop partitions whose directory is gone; above 5 % of a table with --yes."),
-        work="pipeline.jobs:crawl",
+        work="pipeline.jobs:run_named",
         examples=[
             "pipeline crawl -k /data/lake",
             "pipeline crawl -k /data/lake --dry-run --json",
@@ -156,7 +156,7 @@ PIPELINE: Final = group(
         lines can be deleted from the plan. Above 5 % of a table's partitions, 1,000 files or 10 GiB it needs --yes.
         """,
         argument("plan"),
-        work="pipeline.jobs:apply",
+        work="pipeline.jobs:run_named",
         examples=["pipeline apply plan.jsonl --dry-run", "pipeline apply plan.jsonl --yes"],
     ),
     _job_command(
@@ -190,7 +190,7 @@ PIPELINE: Final = group(
         _manifest.json in it.
         """,
         argument("path"),
-        work="pipeline.jobs:snapshot",
+        work="pipeline.jobs:run_named",
         examples=[
             "pipeline snapshot var/snapshots/monday",
             "pipeline snapshot s3://lake/snapshots/monday --only 'sales.*'",

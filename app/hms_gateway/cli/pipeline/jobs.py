@@ -93,19 +93,9 @@ def show_of(kind: str) -> Callable[[Any], None]:
     return shown
 
 
-def crawl(job: JobCommand, **given: Any) -> None:
-    """Run `crawl`."""
-    job.run("crawl", given)
-
-
-def apply(job: JobCommand, **given: Any) -> None:
-    """Run `apply`."""
-    job.run("apply", given)
-
-
-def snapshot(job: JobCommand, **given: Any) -> None:
-    """Run `snapshot`."""
-    job.run("snapshot", given)
+def run_named(job: JobCommand, **given: Any) -> None:
+    """Run the job that has the command's name."""
+    job.run(str(click.get_current_context().command.name), given)
 
 
 def compact(job: JobCommand, *, clean: bool, grace: int, **given: Any) -> None:

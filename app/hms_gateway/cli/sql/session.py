@@ -207,7 +207,7 @@ def _repair(
     is_adding: bool,
     is_dropping: bool,
 ) -> ResultRows:
-    """Raises Refused."""
+    """Raises CommandRefused."""
     if not is_adding:
         raise CommandRefused("DROP PARTITIONS alone is not supported; SYNC PARTITIONS adds and drops")
     table = state.table(name)

@@ -186,12 +186,6 @@ class UserFile:
         self._users, self._problem = users, ""
         self.generation += 1
 
-    def check(self) -> None:
-        """Raises UserFileError where the users are not those of the file of now."""
-        self.refresh()
-        if self._problem:
-            raise UserFileError(self._problem)
-
     def has(self, user: str) -> bool:
         """True if the file has the user now."""
         self.refresh(at_once=True)

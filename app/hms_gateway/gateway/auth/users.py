@@ -43,6 +43,13 @@ def write_private(path: Path, lines: Iterable[str]) -> None:
 
     A later one keeps its owner: root may change what a server under an account of its own has to read. Raises OSError.
     """
+    with written_beside(path, lines) as temporary:
+        temporary.replace(path)
+
+
+@contextmanager
+def written_beside(path: Path, lines: Iterable[str]) -> Iterator[Path]:
+    """A file with the lines that can replace `path`. It is removed at the end if it did not. Raises OSError."""
     make_data_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
@@ -51,10 +58,9 @@ def write_private(path: Path, lines: Iterable[str]) -> None:
             file.flush()
             _keep_access(path, file.fileno())
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
+        yield Path(temporary)
+    finally:
         Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _keep_access(path: Path, descriptor: int) -> None:

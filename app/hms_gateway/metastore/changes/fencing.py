@@ -13,6 +13,7 @@ import msgspec
 
 from hms_gateway.metastore.changes.events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import Event, EventId, Transaction
+from hms_gateway.metastore.vocabulary.parameters import UNCHANGED_SINCE
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.structs import InvalidOperationException, Table
 from hms_gateway.runtime.presented import condition_of_changes, presented_lease_holder, presented_lease_id
@@ -100,7 +101,6 @@ def _partitions(event: Event) -> list[str]:
     ]
 
 
-PROPERTY: Final = "hms.unchanged.since"
 # They are read while all other changes wait.
 EVENTS_MAX: Final = 10_000
 
@@ -112,19 +112,19 @@ def check_unchanged_since(
 
     Raises InvalidOperationException.
     """
-    text = environment.get(PROPERTY)
+    text = environment.get(UNCHANGED_SINCE)
     if text is None:
         return
     current = transaction.current_event_id()
     if not (text.isascii() and text.isdigit() and int(text) <= current):
         raise InvalidOperationException(
-            f"Refused: {PROPERTY} is {text[:80]!r}; give the id of an event, at most {current}"
+            f"Refused: {UNCHANGED_SINCE} is {text[:80]!r}; give the id of an event, at most {current}"
         )
     since = EventId(int(text))
     events = transaction.events_after(since, EVENTS_MAX)
     if len(events) != current - since:
         raise InvalidOperationException(
-            f"Refused: {PROPERTY} is {since}, and not all of the events up to {current} can be compared;"
+            f"Refused: {UNCHANGED_SINCE} is {since}, and not all of the events up to {current} can be compared;"
             " read the object again and give a newer event"
         )
     whole = target(table.dbName, table.tableName)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from hms_gateway.metastore.vocabulary.table_types import PROVIDER
 from hms_gateway.rpc.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 # What the metastore or an engine writes itself.
@@ -22,7 +23,6 @@ _DERIVED: Final = frozenset(
     )
 )  # fmt: skip
 _DERIVED_PREFIXES: Final = ("spark.sql.", "view.")
-_PROVIDER: Final = "spark.sql.sources.provider"
 _SCHEMA: Final = "spark.sql.sources.schema"
 _CHARACTER_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _SPARK_TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
@@ -89,7 +89,7 @@ def create_table_text(table: Table, database_location: str | None) -> str:
     """CREATE TABLE or CREATE VIEW. Tables of Spark's own sources (USING) are written as Spark makes them."""
     if table.viewOriginalText:
         return "\n".join(_view_lines(table))
-    provider = (table.parameters or {}).get(_PROVIDER)
+    provider = (table.parameters or {}).get(PROVIDER)
     if provider is not None and provider != "hive":
         return "\n".join(_spark_lines(table, provider, database_location))
     return "\n".join(_hive_lines(table, database_location))

@@ -146,6 +146,21 @@ class TokenReader:
             raise self._expected(wanted)
         return int(token.text)
 
+    def _literal(self) -> str:
+        """A literal, as the metastore keeps values of partitions."""
+        if self._is_string():
+            return self._string("a value")
+        if self._peek() in ("DATE", "TIMESTAMP") and self._at + 1 < len(self._tokens):
+            self._at += 1
+            return self._string("a value in quotes")
+        sign = "-" if self._takes("-") else ""
+        token = self._next("a value")
+        if not token.is_name:
+            self._at -= 1
+            raise self._expected("a value")
+        text = sign + token.text
+        return f"{text}.{self._next('digits').text}" if self._takes(".") else text
+
     def _next(self, wanted: str) -> Token:
         if self._at >= len(self._tokens):
             raise self._expected(wanted)

@@ -32,6 +32,7 @@ STATS_GENERATED_BY_TASK: Final = "TASK"
 STATS_GENERATED_BY_USER: Final = "USER"
 CASCADE: Final = "CASCADE"
 EXPECTED_KEY: Final = "expected_parameter_key"
+UNCHANGED_SINCE: Final = "hms.unchanged.since"
 EXPECTED_VALUE: Final = "expected_parameter_value"
 
 _BASIC_STATS: Final = "BASIC_STATS"

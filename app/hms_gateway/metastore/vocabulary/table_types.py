@@ -18,6 +18,8 @@ ACID_OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 INSERT_ONLY: Final = "insert_only"
 
 _DEFAULT: Final = "default"
+# Of Spark's tables: the name of the format.
+PROVIDER: Final = "spark.sql.sources.provider"
 TABLE_TYPE_KEY: Final = "table_type"
 # Where the metadata file of an Iceberg table lies, and the one that it was made from.
 METADATA_LOCATION: Final = "metadata_location"
@@ -110,7 +112,7 @@ def logged_format(parameters: Mapping[str, str], input_format: str | None) -> st
     """
     if METADATA_LOCATION in parameters:
         return "iceberg"
-    texts = [parameters.get(key, "") for key in ("spark.sql.sources.provider", TABLE_TYPE_KEY, "storage_handler")]
+    texts = [parameters.get(key, "") for key in (PROVIDER, TABLE_TYPE_KEY, "storage_handler")]
     words = ".".join([*texts, input_format or ""]).lower().replace("hoodie", "hudi").split(".")
     return next((format for format in _LOGGED_FORMATS if format in words), "")
 

@@ -13,7 +13,15 @@ from hms_gateway.metastore.vocabulary.locations import join
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.pipeline.audit.places import Fix, below, is_leftover, location_of
-from hms_gateway.pipeline.catalog import CatalogReader, add_partitions, cut, drop_partitions, events, latest
+from hms_gateway.pipeline.catalog import (
+    PARTITIONS_A_CALL,
+    CatalogReader,
+    add_partitions,
+    cut,
+    drop_partitions,
+    events,
+    latest,
+)
 from hms_gateway.pipeline.errors import EventsExpired, OptionError, StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -209,9 +217,6 @@ def _everything(files: Files, path: str, is_visible: bool) -> Iterator[tuple[Ent
 # Directories of the catalog that are new since an audit, by the metastore's notification log.
 
 
-_PARTITIONS_A_CALL: Final = 1_000
-
-
 def changed_tables(client: PatientClient, event: int) -> set[tuple[str, str]]:
     """Database and table of every change since an event. Raises EventsExpired."""
     return {(one.dbName or "", one.tableName or "") for one in events(client, event, latest(client)) if one.tableName}
@@ -232,7 +237,7 @@ def _places(client: PatientClient, database: str, table: str) -> Iterator[tuple[
         if (location := location_of(found.sd.location if found.sd else None)) is not None and not found.partitionKeys:
             yield location, f"{database}.{table}"
         reader = CatalogReader(client)
-        for some in cut(reader.partition_names(found), _PARTITIONS_A_CALL):
+        for some in cut(reader.partition_names(found), PARTITIONS_A_CALL):
             for partition in reader.partitions(found, some).values():
                 location = location_of(partition.sd.location if partition.sd else None)
                 if location is not None:

@@ -1,9 +1,10 @@
 """Reads tables and partitions as places and the directories of the file systems, and brings both together by area."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from hms_gateway.pipeline.audit.places import (
     replaced_place,
     table_place,
 )
-from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, named_tables
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, cut, databases_everywhere, is_elsewhere, named_tables
 from hms_gateway.pipeline.footers.footer import Column
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.run import Run
@@ -176,7 +177,7 @@ class _Comparer:
     def __call__(self, parts: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         rows = chain.from_iterable(map(_rows, parts))
         found = (row for (area, _), of_group in groupby(rows, itemgetter(0, 1)) for row in self._group(area, of_group))
-        while some := list(islice(found, _ROWS_A_BATCH)):
+        for some in cut(found, _ROWS_A_BATCH):
             yield pyarrow.RecordBatch.from_pylist(some, schema=_FOUND)
 
     def _group(self, location: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -223,7 +224,6 @@ def _contents(sorter: Sorter) -> Iterator[dict[str, Any]]:
 
 
 _TABLES_A_CALL: Final = 200
-_PARTITIONS_A_CALL: Final = 1_000
 _TABLES_SCHEMA: Final = pyarrow.schema(texts("database", "table"))
 _NAMES: Final = _TABLES_SCHEMA.append(pyarrow.field("names", pyarrow.list_(pyarrow.string())))
 PLACES: Final = pyarrow.schema(
@@ -296,10 +296,10 @@ class _NameReader:
 
     def _names(self, client: PatientClient, database: str, table: str) -> Iterator[pyarrow.RecordBatch]:
         try:
-            names = iter(client.call("get_partition_names", database, table, -1))
+            names = client.call("get_partition_names", database, table, -1)
         except NoSuchObjectException:
             return
-        while some := list(islice(names, _PARTITIONS_A_CALL)):
+        for some in cut(names, PARTITIONS_A_CALL):
             rows = [{"database": database, "table": table, "names": some}]
             yield pyarrow.RecordBatch.from_pylist(rows, schema=_NAMES)
 
@@ -346,8 +346,7 @@ def _looked_at(place: Place, storage: Storage) -> Place:
 
 def _tables(client: PatientClient, database: str) -> Iterator[Table]:
     with suppress(NoSuchObjectException):
-        names = iter(client.call("get_all_tables", database))
-        while some := list(islice(names, _TABLES_A_CALL)):
+        for some in cut(client.call("get_all_tables", database), _TABLES_A_CALL):
             yield from named_tables(client, database, some)
 
 
@@ -449,10 +448,7 @@ def _children(location: str, entries: Iterable[Entry]) -> Iterator[Row]:
 
 def _formats(files: Files, path: str, found: Sequence[Entry]) -> dict[str, int]:
     """Formats of all files that are not empty, or of some where the file system is away."""
-    formats: dict[str, int] = {}
-    for _, name in formats_in(files, path, [entry.name for entry in found if entry.bytes]):
-        formats[name] = formats.get(name, 0) + 1
-    return formats
+    return Counter(name for _, name in formats_in(files, path, [entry.name for entry in found if entry.bytes]))
 
 
 def _unreadable(location: str, reason: str) -> Row:

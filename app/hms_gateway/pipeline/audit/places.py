@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
+from functools import partial
 from itertools import takewhile
 from typing import Final
 
@@ -11,8 +12,10 @@ import msgspec
 
 from hms_gateway.metastore.vocabulary.locations import LocationError, file_system_of, normalize_location, parse_location
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values, unescape
-from hms_gateway.metastore.vocabulary.table_types import is_external, is_transactional, is_view, logged_format
+from hms_gateway.metastore.vocabulary.table_types import PROVIDER, is_external, is_transactional, is_view, logged_format
+from hms_gateway.pipeline.catalog import REPLACES, SPARK_NO_LOCATION
 from hms_gateway.pipeline.footers.footer import Column
+from hms_gateway.pipeline.storage import is_hidden as is_hidden_entry
 from hms_gateway.rpc.structs import FieldSchema, Partition, StorageDescriptor, Table
 
 # Values that an audit compares and finds.
@@ -233,9 +236,7 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _BITS: Final = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 
 
-def is_hidden(name: str) -> bool:
-    """True if engines ignore a directory: `_a=1` is a partition all the same."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+is_hidden: Final = partial(is_hidden_entry, is_directory=True)
 
 
 def is_leftover(name: str) -> bool:
@@ -380,12 +381,7 @@ def outermost(locations: Iterable[str]) -> list[str]:
 # Tables and partitions of the catalog as places: whose files are in their directories, and in which format.
 
 
-# Spark's marks: a table that Hive cannot read has its real location among the serde's parameters.
-_PROVIDER: Final = "spark.sql.sources.provider"
 _PARTITION_COLUMNS: Final = "spark.sql.sources.schema.numPartCols"
-_NO_LOCATION: Final = "-__PLACEHOLDER__"
-# Job `compact` notes here which directory it has left.
-_REPLACES: Final = "hms.compact.replaces"
 _FILE_PROVIDERS: Final = {
     "hive": "",
     "parquet": "parquet",
@@ -410,7 +406,7 @@ def table_place(table: Table, bases: Sequence[str], is_audited: bool = True) -> 
     """The place of a table; None without a location, as for views. `bases` are the locations of its database."""
     sd, parameters = table.sd or StorageDescriptor(), table.parameters or {}
     path = (sd.serdeInfo.parameters or {}).get("path") if sd.serdeInfo else None
-    location = location_of(path if (sd.location or "").endswith(_NO_LOCATION) else sd.location)
+    location = location_of(path if (sd.location or "").endswith(SPARK_NO_LOCATION) else sd.location)
     if location is None or is_view(table.tableType):
         return None
     is_managed = not is_external(parameters)
@@ -453,7 +449,7 @@ def partition_place(partition: Partition, table: Place) -> Place | None:
 
 def replaced_place(place: Place, parameters: Mapping[str, str]) -> Place | None:
     """The directory that a compaction has left, and will remove: it belongs to the place, which lies elsewhere now."""
-    location = location_of(parameters.get(_REPLACES)) if _REPLACES in parameters else None
+    location = location_of(parameters.get(REPLACES)) if REPLACES in parameters else None
     if location is None or location == place.location:
         return None
     return msgspec.structs.replace(place, location=location, storage=FileOwner.NONE, keys=(), is_audited=False)
@@ -466,7 +462,7 @@ def columns_of(fields: Sequence[FieldSchema] | None) -> tuple[Column, ...]:
 
 def storage_of(parameters: Mapping[str, str], input_format: str | None) -> FileOwner:
     """The owner of the decision which files belong to a table."""
-    provider = parameters.get(_PROVIDER, "").lower()
+    provider = parameters.get(PROVIDER, "").lower()
     if logged_format(parameters, input_format):
         return FileOwner.LOGGED
     if parameters.get("storage_handler") or (provider and provider not in _FILE_PROVIDERS):
@@ -476,7 +472,7 @@ def storage_of(parameters: Mapping[str, str], input_format: str | None) -> FileO
 
 def format_of(input_format: str | None, parameters: Mapping[str, str]) -> str:
     """The format of a table's files: what Spark says, else what Hive's input format means; empty if unknown."""
-    return _FILE_PROVIDERS.get(parameters.get(_PROVIDER, "").lower(), "") or _format_of_hive(input_format)
+    return _FILE_PROVIDERS.get(parameters.get(PROVIDER, "").lower(), "") or _format_of_hive(input_format)
 
 
 def _format_of_hive(input_format: str | None) -> str:

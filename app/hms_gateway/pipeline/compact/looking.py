@@ -35,7 +35,7 @@ from hms_gateway.rpc.structs import NoSuchObjectException, Partition, Table
 
 
 _NOTES: Final = ".new"
-_PARTITIONS_A_CALL: Final = 500
+PARTITIONS_A_CALL: Final = 500
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def is_used(client: PatientClient, table: Table, note: Note) -> bool:
     if not table.partitionKeys:
         return _lies(table, note)
     names = client.call("get_partition_names", table.dbName, table.tableName, -1)
-    pieces = cut(names, _PARTITIONS_A_CALL)
+    pieces = cut(names, PARTITIONS_A_CALL)
     return any(_lies(one, note) for piece in pieces for _, one in partitions_or_table(client, table, piece))
 
 
@@ -220,9 +220,8 @@ class Look:
         try:
             table = client.call("get_table", database, name)
             names = [row["name"] for row in rows]
-            for some in cut(names, _PARTITIONS_A_CALL):
-                for partition, one in partitions_or_table(client, table, some):
-                    yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
+            for partition, one in partitions_or_table(client, table, names):
+                yield {"database": database, "table": name, "name": partition, **self._look(table, one)}
         except NoSuchObjectException:
             return
         if has_leftovers(table, self.storage):

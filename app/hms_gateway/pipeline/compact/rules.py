@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME, FILE_COUNT, ROW_COUNT, SPARK, TOTAL_BYTES, says_true
-from hms_gateway.metastore.vocabulary.table_types import FORMATS, is_view, logged_format
+from hms_gateway.metastore.vocabulary.table_types import FORMATS, PROVIDER, is_view, logged_format
+from hms_gateway.pipeline.catalog import REPLACES
 from hms_gateway.pipeline.storage import Files, ListingProblem, is_hidden
 from hms_gateway.rpc.structs import Partition, StorageDescriptor, Table
 
@@ -139,7 +140,6 @@ def target_of(base: str, run: str, location: str) -> str:
 
 
 # What is known of the directory that was left; the cleaning removes it, and these with it.
-REPLACES: Final = "hms.compact.replaces"
 FILES: Final = "hms.compact.files"
 AT: Final = "hms.compact.at"
 RUN: Final = "hms.compact.run"
@@ -241,8 +241,7 @@ _FORMATS: Final = {
     FORMATS["ORC"].input_format: ORC,
     FORMATS["TEXTFILE"].input_format: TEXT,
 }
-_SPARK_PROVIDERS: Final = ("", "hive", "parquet", "orc", "csv", "json", "text")
-_SPARK_PROVIDER: Final = "spark.sql.sources.provider"
+_PROVIDERS: Final = ("", "hive", "parquet", "orc", "csv", "json", "text")
 _SPARK_BUCKETS: Final = "spark.sql.sources.schema.numBuckets"
 # Of text: lines that are not rows, and other ends of lines.
 _UNSAFE_TEXT: Final = (
@@ -258,13 +257,13 @@ _UNSAFE_TEXT: Final = (
 def left_alone(table: Table) -> str:
     """The reason to compact nothing of a table, with the table as subject; else empty."""
     parameters = table.parameters or {}
-    provider = parameters.get(_SPARK_PROVIDER, "").lower()
+    provider = parameters.get(PROVIDER, "").lower()
     if is_view(table.tableType):
         return "is a view"
     if says_true(parameters, "transactional"):
         return "is transactional"
     owner = logged_format(parameters, table.sd.inputFormat if table.sd else None) or parameters.get("storage_handler")
-    if owner or provider not in _SPARK_PROVIDERS:
+    if owner or provider not in _PROVIDERS:
         return f"is kept by {owner or provider}"
     if _SPARK_BUCKETS in parameters or _is_bucketed(table.sd):
         return "is bucketed: its files are its buckets"

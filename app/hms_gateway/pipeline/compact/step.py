@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import cut, location_of, partitions_or_table
-from hms_gateway.pipeline.compact.looking import Note, is_used
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS, UNCHANGED_SINCE
+from hms_gateway.pipeline.catalog import cut, latest, location_of, partitions_or_table
+from hms_gateway.pipeline.compact.looking import PARTITIONS_A_CALL, Note, is_used
 from hms_gateway.pipeline.compact.rewriting import Rewriting, RewrittenFile
 from hms_gateway.pipeline.compact.rules import (
     HIDDEN,
@@ -65,7 +65,6 @@ from hms_gateway.rpc.structs import (
     UnlockRequest,
 )
 
-UNCHANGED_SINCE: Final = "hms.unchanged.since"
 _ATTEMPTS: Final = 5
 _HEARTBEAT_SECONDS: Final = 30.0
 
@@ -259,7 +258,7 @@ _OUTSIDE: Final = "lies outside of the table's directory"
 
 def look(client: PatientClient, row: dict[str, Any]) -> Seen:
     """The event first: what happens behind it and is read already does not hurt. Raises LeftOut."""
-    event: int = client.call("get_current_notificationEventId").eventId
+    event = latest(client)
     try:
         table = client.call("get_table", row["database"], row["table"])
         found = dict(partitions_or_table(client, table, [row["name"]]))
@@ -300,7 +299,6 @@ def _lock_request(row: dict[str, Any], run: str) -> LockRequest:
 
 PLACES: Final = pyarrow.schema([("path", pyarrow.string())])
 OLD_PLACES: Final = pyarrow.schema(texts("database", "table", "name", "path"))
-_PARTITIONS_A_CALL: Final = 500
 
 
 def path_of(location: str, storage: Storage) -> str:
@@ -333,7 +331,7 @@ class PlacesOf:
         if not table.partitionKeys:
             return
         names = client.call("get_partition_names", table.dbName, table.tableName, -1)
-        for some in cut(names, _PARTITIONS_A_CALL):
+        for some in cut(names, PARTITIONS_A_CALL):
             yield self._paths([one for _, one in partitions_or_table(client, table, some)])
 
     def _paths(self, found: list[Any]) -> pyarrow.RecordBatch:

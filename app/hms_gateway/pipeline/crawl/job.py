@@ -1,5 +1,6 @@
 """The job `crawl`: walk, compare, register."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -8,7 +9,7 @@ import pyarrow
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.catalog import databases_everywhere, is_elsewhere, table_names
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, databases_everywhere, is_elsewhere, table_names
 from hms_gateway.pipeline.crawl.steps import (
     DATA,
     GONE,
@@ -54,7 +55,6 @@ from hms_gateway.pipeline.jobs.stored import Stored, piece, texts
 from hms_gateway.pipeline.storage import ListingProblem, Storage, absolute, files_of
 
 _TABLE: Final = ("database", "table")
-PARTITIONS_A_CALL: Final = 1_000
 _DIRECTORIES_A_BATCH: Final = 5_000
 _NAMES_A_BATCH: Final = 20_000
 _REFUSALS_SHOWN: Final = 100
@@ -415,11 +415,10 @@ def _too_many(gone: Stored, registered: Stored) -> list[tuple[str, str]]:
     return sorted(table for table, rows in lost.items() if 100 * rows > _PRUNE_PERCENT_MAX * all_of[table])
 
 
-def _by_table(stored: Stored) -> dict[tuple[str, str], int]:
-    rows: dict[tuple[str, str], int] = {}
+def _by_table(stored: Stored) -> Counter[tuple[str, str]]:
+    rows = Counter[tuple[str, str]]()
     for batch in stored.batches:
-        table = (batch.of[-2], batch.of[-1])
-        rows[table] = rows.get(table, 0) + batch.rows
+        rows[batch.of[-2], batch.of[-1]] += batch.rows
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow
 
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.metastore.vocabulary.table_types import FORMATS
 from hms_gateway.pipeline.catalog import CatalogCaller, add_partitions, cut, drop_partitions, location_of, named_tables
@@ -355,7 +356,7 @@ def is_gone(files: Files, path: str) -> str | None:
 
 
 # The server lists no directory: the figures come from the listing.
-_NO_LISTING: Final = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+_NO_LISTING: Final = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true"})
 
 
 def create_database(client: CatalogCaller, name: str, owner: str | None = None) -> None:

@@ -1,8 +1,9 @@
 """A footer as values: columns, rows and figures of each column; types that columns of several files have together."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import msgspec
 
@@ -40,6 +41,11 @@ class FooterFigures(msgspec.Struct, frozen=True):
     distinct: int | None = None
     stored: int | None = None
 
+    @classmethod
+    def of_nulls(cls, rows: int, *, stored: int | None = None) -> Self:
+        """Figures of rows without a value but null."""
+        return cls(rows, rows, None, None, True, True, 0, 0, True, 0, 0, stored)
+
     @property
     def values(self) -> int | None:
         """The number of values that are not null."""
@@ -47,35 +53,38 @@ class FooterFigures(msgspec.Struct, frozen=True):
 
 
 def joined(parts: Iterable[FooterFigures]) -> FooterFigures:
-    """Figures of all rows out of those of some; bounds are of one kind. At least one part."""
+    """Figures of all rows out of those of some; bounds are of one kind."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
     bounded = [part for part in found if part.low is not None and part.high is not None]
     return FooterFigures(
         rows=sum(part.rows for part in found),
-        nulls=_sum(part.nulls for part in found),
+        nulls=_of_all(sum, (part.nulls for part in found)),
         low=min((part.low for part in bounded if part.low is not None), default=None),
         high=max((part.high for part in bounded if part.high is not None), default=None),
         has_bounds=all(part.has_bounds for part in found),
         is_exact=all(part.is_exact for part in found),
-        byte_count=_sum(part.byte_count for part in found),
-        longest=_largest(part.longest for part in found),
+        byte_count=_of_all(sum, (part.byte_count for part in found)),
+        longest=_of_all(max, (part.longest for part in found)),
         longest_is_exact=all(part.longest_is_exact for part in found),
-        trues=_sum(part.trues for part in found),
+        trues=_of_all(sum, (part.trues for part in found)),
         distinct=_of_one([part for part in found if part.rows != part.nulls]),
-        stored=_sum(part.stored for part in found),
+        stored=_of_all(sum, (part.stored for part in found)),
     )
 
 
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    known = list(numbers)
-    return None if None in known else sum(number for number in known if number is not None)
+def longest_known(low: Value | None, high: Value | None, byte_count: int | None, values: int | None) -> int | None:
+    """A length that some value has at least; a shortened bound is not longer than the value it was made from."""
+    known = [len(bound) for bound in (low, high) if isinstance(bound, bytes)]
+    if byte_count is not None and values:
+        known.append(-(-byte_count // values))
+    return max(known, default=None)
 
 
-def _largest(numbers: Iterable[int | None]) -> int | None:
-    known = list(numbers)
-    return None if None in known else max(number for number in known if number is not None)
+def _of_all(function: Callable[[list[int]], int], numbers: Iterable[int | None]) -> int | None:
+    found = list(numbers)
+    return None if None in found else function([0, *(number for number in found if number is not None)])
 
 
 def _of_one(with_values: list[FooterFigures]) -> int | None:
@@ -99,6 +108,20 @@ class FooterProblem(Exception):
 
     def __reduce__(self) -> tuple[type["FooterProblem"], tuple[str, str]]:
         return type(self), (self.path, self.reason)
+
+
+class NotInHive(ValueError):
+    """A column has a type that Hive does not have; the text says which."""
+
+
+DECIMAL_DIGITS_MAX: Final = 38
+_has_marks: Final = re.compile(r"[<>(),:`]").search
+
+
+def check_field(name: str) -> None:
+    """Raises NotInHive for the name of a struct's field that Hive's types cannot have."""
+    if not name or _has_marks(name):
+        raise NotInHive(f"has a field with the name {name!r}, which Hive's types cannot have")
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -139,7 +162,6 @@ class Footer(msgspec.Struct, frozen=True):
 _WHOLE: Final = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
 _IN_A_DOUBLE: Final = frozenset({"tinyint", "smallint", "int", "float", "double"})
 _TEXT: Final = ("char", "varchar", "string")
-_DIGITS_MAX: Final = 38
 _READ_AS_BYTES: Final = frozenset({"string", "char", "varchar", "binary"})
 NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint", "decimal", "float", "double"})
 _SHORT: Final = frozenset({"tinyint", "smallint"})
@@ -252,7 +274,7 @@ def _decimal(one: HiveType, other: HiveType) -> HiveType | None:
     ]
     scale = max(scale for _, scale in parts)
     digits = scale + max(precision - scale for precision, scale in parts)
-    return HiveType("decimal", (str(digits), str(scale))) if digits <= _DIGITS_MAX else None
+    return HiveType("decimal", (str(digits), str(scale))) if digits <= DECIMAL_DIGITS_MAX else None
 
 
 def _text(one: HiveType, other: HiveType) -> HiveType | None:

@@ -1,6 +1,5 @@
 """The tail of an ORC file: its protobuf messages (orc_proto.proto), compressed blocks, types and statistics."""
 
-import re
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures
+from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, NotInHive, check_field, longest_known
 
 # The protobuf messages of an ORC file's tail (orc_proto.proto): fields by number, and the blocks around them.
 
@@ -193,12 +192,7 @@ _SIMPLE: Final = {
     18: "timestamp",
 }
 _LIST, _MAP, _STRUCT, _UNION, _DECIMAL, _VARCHAR, _CHAR = 10, 11, 12, 13, 14, 16, 17
-_HAS_MARKS: Final = re.compile(r"[<>(),:`]").search
 _NANOSECONDS_A_MILLISECOND: Final = 1_000_000
-
-
-class _NotInHive(ValueError):
-    """A column has a type that Hive does not have."""
 
 
 class _Type(msgspec.Struct, frozen=True):
@@ -234,8 +228,8 @@ def orc_footer(data: bytes, postscript: bytes) -> Footer:
         try:
             column = Column(name.lower(), _hive_type(types, place, NESTING_MAX))
             if column.name in figures:
-                raise _NotInHive("has the name of another column, but for upper and lower case")
-        except _NotInHive as reason:
+                raise NotInHive("has the name of another column, but for upper and lower case")
+        except NotInHive as reason:
             unread.append((name, str(reason)))
             continue
         columns.append(column)
@@ -262,7 +256,7 @@ def _type_of(fields: Fields) -> _Type:
 
 
 def _hive_type(types: Sequence[_Type], place: int, depth: int) -> str:
-    """Raises _NotInHive, NotAMessage."""
+    """Raises NotInHive, NotAMessage."""
     if place >= len(types) or depth == 0:
         raise NotAMessage("its schema names a type that is not there")
     found = types[place]
@@ -276,12 +270,11 @@ def _hive_type(types: Sequence[_Type], place: int, depth: int) -> str:
     children = [_hive_type(types, child, depth - 1) for child in found.children]
     if found.kind == _STRUCT and children and len(children) == len(found.names):
         for name in found.names:
-            if not name or _HAS_MARKS(name):
-                raise _NotInHive(f"has a field with the name {name!r}, which Hive's types cannot have")
+            check_field(name)
         return f"struct<{','.join(f'{name.lower()}:{of}' for name, of in zip(found.names, children, strict=True))}>"
     wanted = {_LIST: ("array", 1), _MAP: ("map", 2), _UNION: ("uniontype", len(children) or 1)}.get(found.kind)
     if wanted is None or wanted[1] != len(children):
-        raise _NotInHive(f"has a type of the kind {found.kind} that Hive does not have")
+        raise NotInHive(f"has a type of the kind {found.kind} that Hive does not have")
     return f"{wanted[0]}<{','.join(children)}>"
 
 
@@ -292,15 +285,12 @@ def _figures(of: _Type, said: Fields, rows: int) -> FooterFigures:
     if of.kind in (_LIST, _MAP, _STRUCT, _UNION):
         return FooterFigures(rows, rows - values)
     if values == 0:
-        return FooterFigures(rows, rows, None, None, True, True, 0, 0, True, 0, 0)
+        return FooterFigures.of_nulls(rows)
     low, high, is_exact = _bounds(of.kind, said)
     if low is not None and (high is None or low > high):
         low = high = None
     is_one = low is not None and is_exact and low == high and not isinstance(low, float)
     byte_count, trues = _byte_count(said), _trues(of.kind, said)
-    known = [len(bound) for bound in (low, high) if isinstance(bound, bytes)]
-    if byte_count is not None:
-        known.append(-(-byte_count // values))
     return FooterFigures(
         rows=rows,
         nulls=rows - values,
@@ -309,7 +299,7 @@ def _figures(of: _Type, said: Fields, rows: int) -> FooterFigures:
         has_bounds=low is not None,
         is_exact=low is not None and is_exact,
         byte_count=byte_count,
-        longest=max(known, default=None),
+        longest=longest_known(low, high, byte_count, values),
         longest_is_exact=is_one,
         trues=trues,
         distinct=1 if is_one or trues in (0, values) else 2 if trues is not None else None,

@@ -1,6 +1,5 @@
 """The footer of a Parquet file as columns of Hive: their types, and figures of their values."""
 
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -13,7 +12,17 @@ import pyarrow
 import pyarrow.parquet
 from pyarrow import types
 
-from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, Value, joined
+from hms_gateway.pipeline.footers.footer import (
+    DECIMAL_DIGITS_MAX,
+    Column,
+    Footer,
+    FooterFigures,
+    NotInHive,
+    Value,
+    check_field,
+    joined,
+    longest_known,
+)
 from hms_gateway.pipeline.footers.parquet_structs import (
     ColumnMetaData,
     FileMetaData,
@@ -29,13 +38,11 @@ from hms_gateway.pipeline.footers.parquet_structs import (
 
 ReadBound: TypeAlias = Callable[[bytes], Value]
 
-DECIMAL_DIGITS_MAX: Final = 38
 _NANOSECONDS: Final = {"s": 10**9, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MAGIC: Final = b"PAR1"
 _INT96: Final = "INT96"
 _BYTES: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _TEXTS: Final = ("STRING", "ENUM", "JSON")
-_HAS_MARKS: Final = re.compile(r"[<>(),:`]").search
 # By Arrow's name, of types that are more than the physical one says.
 _OF_ARROW: Final = {
     "int8": "tinyint",
@@ -55,10 +62,6 @@ _PHYSICAL: Final = {
     "FLOAT": "float",
     "DOUBLE": "double",
 }
-
-
-class NotInHive(ValueError):
-    """A column has a type that Hive does not have; the text says which."""
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -175,8 +178,7 @@ def _struct_type(kind: Any, leaves: Iterator[Any], closed: list[str]) -> str:
     if len(set(names)) < len(names):
         closed.append("has fields whose names differ in upper and lower case only")
     for field in kind:
-        if not field.name or _HAS_MARKS(field.name):
-            raise NotInHive(f"has a field with the name {field.name!r}, which Hive's types cannot have")
+        check_field(field.name)
     return f"struct<{','.join([f'{field.name.lower()}:{_hive_type(field.type, leaves, closed)}' for field in kind])}>"
 
 
@@ -267,13 +269,8 @@ def _figures(schema: Schema, found: FileMetaData, groups: Sequence[RowGroup]) ->
     figures = {}
     for column in schema.columns:
         has_order = column.first < len(orders) and orders[column.first].TYPE_ORDER is not None
-        parts = [_of_group(column, group, has_order) for group in groups]
-        figures[column.name] = joined(parts) if parts else _nothing()
+        figures[column.name] = joined(_of_group(column, group, has_order) for group in groups)
     return figures
-
-
-def _nothing() -> FooterFigures:
-    return FooterFigures(0, 0, None, None, True, True, 0, 0, True, 0, 0, 0)
 
 
 def _of_group(column: SchemaColumn, group: RowGroup, has_order: bool) -> FooterFigures:
@@ -297,13 +294,13 @@ def _of_chunk(leaf: Leaf, chunk: ColumnMetaData, rows: int, has_order: bool) -> 
         values = nulls = 0
     stored = chunk.total_uncompressed_size
     if values == 0:
-        return FooterFigures(rows, nulls, None, None, True, True, 0, 0, True, 0, 0, stored)
+        return FooterFigures.of_nulls(rows, stored=stored)
     low, high = _bounds(leaf, statistics, has_order)
     has_bounds = low is not None
     is_exact = has_bounds and _is_exact(leaf, statistics)
     is_one = is_exact and low == high and not isinstance(low, float)
     byte_count = _byte_count(leaf, chunk, values)
-    longest = _longest(low, high, byte_count, values)
+    longest = longest_known(low, high, byte_count, values)
     if is_one and isinstance(low, bytes) and values is not None:
         byte_count = values * len(low)
     return FooterFigures(
@@ -353,11 +350,3 @@ def _byte_count(leaf: Leaf, chunk: ColumnMetaData, values: int | None) -> int | 
     if leaf.width is not None:
         return None if values is None else values * leaf.width
     return chunk.size_statistics.unencoded_byte_array_data_bytes if chunk.size_statistics else None
-
-
-def _longest(low: Value | None, high: Value | None, byte_count: int | None, values: int | None) -> int | None:
-    """A length that some value has at least; a shortened bound is not longer than the value it was made from."""
-    known = [len(bound) for bound in (low, high) if isinstance(bound, bytes)]
-    if byte_count is not None and values:
-        known.append(-(-byte_count // values))
-    return max(known, default=None)

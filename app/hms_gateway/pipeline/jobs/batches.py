@@ -5,6 +5,7 @@ missing.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -135,11 +136,10 @@ class Counts:
 def counted(state: State, run: str, name: str) -> Counts:
     """Added up from the files in `done`. Raises StateFailed."""
     rows = batches = refused = 0
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for done in _done(state, run, name):
         rows, batches, refused = rows + done["rows"], batches + 1, refused + len(done["refused"])
-        for key, number in done["counts"].items():
-            counts[key] = counts.get(key, 0) + number
+        counts.update(done["counts"])
     return Counts(rows, batches, refused, counts)
 
 

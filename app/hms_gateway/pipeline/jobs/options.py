@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pyarrow
@@ -206,5 +206,4 @@ class JobResult:
         return EXIT_FOUND if self.findings or self.refused else EXIT_DONE
 
     def as_json(self) -> str:
-        values: dict[str, Any] = msgspec.to_builtins(self)
-        return msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from hms_gateway.pipeline.catalog import latest
 from hms_gateway.pipeline.errors import JobFailed, LeaseLost
 from hms_gateway.pipeline.jobs import batches as batching
 from hms_gateway.pipeline.jobs import records as recording
@@ -228,10 +229,6 @@ class Run:
         """A table that `store` has completed, in this run or before it was resumed."""
         return Stored.find(self.state, self.path(f"plan/{name}"))
 
-    def forget(self, name: str) -> None:
-        """Remove a table that is not needed any more."""
-        self.state.remove(self.path(f"plan/{name}"))
-
     def batches(self, plan: Stored, step: batching.Step, *, name: str, unit: str = "batches") -> batching.Counts:
         """Run `step` on every batch of the plan that is not done, in `options.calls` tasks. Raises JobFailed."""
         task = self._task(plan, name, step)
@@ -343,8 +340,7 @@ class Run:
 def _first_event(options: JobOptions) -> int:
     """Asked without patience: a job that cannot begin says so at once. Raises CallsRefused, GatewayAway."""
     with PatientClient(options.connection, 0) as client:
-        number: int = client.call("get_current_notificationEventId").eventId
-        return number
+        return latest(client)
 
 
 def _last_line(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """The job `migrate`: a catalog goes from one metastore to another, in bulk first, then what has changed meanwhile."""
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
-from hms_gateway.pipeline.catalog import CatalogReader, events, table_names
+from hms_gateway.pipeline.catalog import CatalogReader, events, latest, table_names
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import CallsRefused, EventsExpired, UsageRefused
 from hms_gateway.pipeline.events import Changes
@@ -148,7 +149,7 @@ class _Migration:
     options: JobOptions
     arguments: MigrateArguments
     refused: dict[str, Refusal] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     held: list[str] = field(default_factory=list)
 
     def run_all(self) -> MigrateResult:
@@ -195,8 +196,7 @@ class _Migration:
         self._write_ids(rounds)
         for one in shared.refused.values():
             self.refused[one.item] = one
-        for what, number in shared.counts.items():
-            self._count(what, number)
+        self.counts.update(shared.counts)
         return self._finish(differences)
 
     # What is there before anything is done.
@@ -293,8 +293,8 @@ class _Migration:
         try:
             changes.note(events(self.source.client, after, newest))
         except EventsExpired:
-            self._count("times that events had expired")
-        self._count("events", max(0, newest - after))
+            self.counts["times that events had expired"] += 1
+        self.counts["events"] += max(0, newest - after)
         return changes
 
     def _store_tables(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Stored:
@@ -381,7 +381,7 @@ class _Migration:
             return
         try:
             self.target.client.call("seed_txn_id", SeedTxnIdRequest(seedTxnId=newest))
-            self._count("transaction ids seeded", 1)
+            self.counts["transaction ids seeded"] += 1
         except REFUSALS as refused:
             self.refused["transactions"] = Refusal("transactions", reason(refused))
 
@@ -393,7 +393,7 @@ class _Migration:
         counts = self.run.batches(plan, step, name=name, unit=unit)
         for what, number in counts.counts.items():
             if what != "differences":
-                self._count(what, number)
+                self.counts[what] += number
         for one in self.run.refusals(name):
             self.refused[one.item] = one
         return counts
@@ -451,16 +451,12 @@ class _Migration:
         for name in databases:
             yield "drop_database", name, "false", "true"
 
-    def _count(self, what: str, number: int = 1) -> None:
-        self.counts[what] = self.counts.get(what, 0) + number
-
 
 def _newest_event(source: CatalogReader) -> int:
     try:
-        newest: int = source.client.call("get_current_notificationEventId").eventId or 0
+        return latest(source.client) or 0
     except ApplicationError:
         return 0
-    return newest
 
 
 def _refreshed(row: Mapping[str, Any]) -> dict[str, Any]:

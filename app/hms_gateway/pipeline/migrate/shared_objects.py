@@ -1,5 +1,6 @@
 """Databases, functions, roles and grants: few enough to be brought in line by the driver."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -37,7 +38,7 @@ class SharedObjects:
     made: dict[str, set[str]]
     note: Callable[[dict[str, set[str]]], None]
     empty_default: bool = False
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     refused: dict[str, Refusal] = field(default_factory=dict)
 
     def bring_in_line(self, kinds: Iterable[str]) -> None:
@@ -85,7 +86,7 @@ class SharedObjects:
             self.writer.grant(missing)
         except REFUSALS:
             return False
-        self.counts["grants"] = self.counts.get("grants", 0) + len(missing)
+        self.counts["grants"] += len(missing)
         return True
 
     def _do(self, kind: str, name: str, done: str, change: Callable[[Writer, Any], None], value: Any) -> None:
@@ -95,8 +96,7 @@ class SharedObjects:
             self.refused[f"{kind} {name}"] = Refusal(f"{kind} {name}", reason(refused))
             return
         self.refused.pop(f"{kind} {name}", None)
-        counted = f"{done} {kind}s".strip()
-        self.counts[counted] = self.counts.get(counted, 0) + 1
+        self.counts[f"{done} {kind}s".strip()] += 1
 
     def _replaces(self, kind: str, name: str) -> bool:
         if name in self._made(kind) or self.sides.on_conflict == "replace":

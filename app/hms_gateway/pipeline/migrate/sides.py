@@ -1,6 +1,5 @@
 """Both metastores of a migration, and objects as values that are compared between them field by field."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -38,8 +37,6 @@ _LEFT_OUT: Final = frozenset(
         "authorizer",
     )
 )
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +103,6 @@ def without(value: Plain, paths: Iterable[str]) -> Plain:
     return kept
 
 
-def digest(objects: Mapping[str, Plain]) -> str:
-    """A digest of a chunk of objects by name; the same on both sides where nothing differs."""
-    return hashlib.blake2b(_encode(objects), digest_size=16).hexdigest()
-
-
 def differences(kind: str, name: str, source: Plain | None, target: Plain | None) -> Iterator[Difference]:
     """Field by field. An object that one side does not have differs as a whole."""
     if source is None or target is None:
@@ -121,9 +113,7 @@ def differences(kind: str, name: str, source: Plain | None, target: Plain | None
 
 
 def of_chunk(kind: str, source: Mapping[str, Plain], target: Mapping[str, Plain]) -> Iterator[Difference]:
-    """Differences of all objects of a chunk, in the order of their names; none is looked at if digests are the same."""
-    if digest(source) == digest(target):
-        return
+    """Differences of all objects of a chunk, in the order of their names."""
     for name in sorted(source.keys() | target.keys()):
         if source.get(name) != target.get(name):
             yield from differences(kind, name, source.get(name), target.get(name))

@@ -1,5 +1,6 @@
 """Steps of a migration in executors: copy tables and partitions, refresh them, compare them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -79,12 +80,9 @@ class TableWork:
     source: CatalogReader
     target: CatalogReader
     writer: Writer
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     refused: list[Refusal] = field(default_factory=list)
     left: list[dict[str, Any]] = field(default_factory=list)
-
-    def count(self, what: str, number: int = 1) -> None:
-        self.counts[what] = self.counts.get(what, 0) + number
 
     def refuse(self, item: str, why: Exception | str) -> None:
         self.refused.append(Refusal(item, why if isinstance(why, str) else reason(why)))
@@ -106,7 +104,7 @@ class TableWork:
             self._put_table_statistics(loaded.table, loaded.statistics)
             self._put_constraints(loaded.table, loaded.constraints)
             if loaded.partitions is None:
-                self.count("large tables")
+                self.counts["large tables"] += 1
                 for names in loaded.chunks:
                     self.leave("chunk", loaded.table, existed=loaded.existed, names=names)
             elif loaded.partitions:
@@ -128,11 +126,11 @@ class TableWork:
         differing = [name for name, one in there.items() if self._differs("partition", partitions.get(name), one)]
         missing = [one for name, one in partitions.items() if name not in there]
         self.writer.add_partitions(table, missing)
-        self.count("partitions", len(missing))
+        self.counts["partitions"] += len(missing)
         left = set(differing)
         if differing and self._replaces(f"{table.dbName}.{table.tableName}/{differing[0]} and {len(differing)} in all"):
             self.writer.alter_partitions(table, [partitions[name] for name in differing])
-            self.count("replaced partitions", len(differing))
+            self.counts["replaced partitions"] += len(differing)
             left = set()
         wanted = {name: each for name, each in statistics.items() if name not in left}
         self._put_partition_statistics(table, wanted)
@@ -176,7 +174,7 @@ class TableWork:
             self.writer.create_table(table)
         elif self._differs("table", table, there):
             self._replace(table, there)
-        self.count("refreshed tables")
+        self.counts["refreshed tables"] += 1
         if is_acid(table.parameters):
             self.leave("acid", table)
         if self.sides.wants("statistics"):
@@ -187,7 +185,7 @@ class TableWork:
             names = set(self.source.partition_names(table))
             gone = set(self.target.partition_names(table)) - names
             self.writer.drop_partitions(table, sorted(gone))
-            self.count("dropped partitions", len(gone))
+            self.counts["dropped partitions"] += len(gone)
             self.refresh_partitions(table, sorted(names))
 
     def refresh_partitions(self, table: Table, names: Sequence[str]) -> None:
@@ -197,7 +195,7 @@ class TableWork:
             both = [(one, there[name]) for name, one in here.items() if name in there]
             self.writer.alter_partitions(table, [one for one, other in both if self._differs("partition", one, other)])
             self.writer.drop_partitions(table, sorted(there.keys() - here.keys()))
-            self.count("refreshed partitions", len(here))
+            self.counts["refreshed partitions"] += len(here)
             if self.sides.wants("statistics"):
                 self._refresh_partition_statistics(table, sorted(here))
 
@@ -222,7 +220,7 @@ class TableWork:
         table = loaded.table
         if not loaded.existed:
             self.writer.create_table(table)
-            self.count("tables")
+            self.counts["tables"] += 1
             return True
         there = self.target.tables(table.dbName or "", [table.tableName or ""]).get((table.tableName or "").lower())
         if there is None:
@@ -231,9 +229,9 @@ class TableWork:
             if not self._replaces(loaded.name):
                 return False
             self._replace(table, there)
-            self.count("replaced tables")
+            self.counts["replaced tables"] += 1
             return True
-        self.count("tables that were there")
+        self.counts["tables that were there"] += 1
         return True
 
     def _replace(self, table: Table, there: Table) -> None:
@@ -261,8 +259,8 @@ class TableWork:
             by_field.setdefault(key.split(" ", 1)[0], []).append(here[key])
         for kind, missing in by_field.items():
             try:
-                self.writer.put_constraints(database, name, {kind: missing})
-                self.count("constraints", len(missing))
+                self.writer.put_constraints({kind: missing})
+                self.counts["constraints"] += len(missing)
             except REFUSALS as refused:
                 if kind == "foreignKeys" and not drops:
                     # The table that they refer to may come later; they are added when all tables are there.
@@ -425,7 +423,7 @@ class Refresh:
     def _drop(self, work: TableWork, database: str, name: str) -> None:
         if (database, name) not in self.kept:
             work.writer.drop_table(database, name)
-            work.count("dropped tables")
+            work.counts["dropped tables"] += 1
         elif work.target.tables(database, [name]):
             work.refuse(f"{database}.{name}", "the source has dropped it; it was in the target before, and stays")
 
@@ -453,7 +451,7 @@ class WriteIdsOf:
             return
         there = work.target.write_ids(database, table)
         if there == ids:
-            work.count("tables with write ids")
+            work.counts["tables with write ids"] += 1
         else:
             text = f"write ids of the target are {there}, those of the source {ids}; the table had given some"
             work.refuse(name, text)
@@ -522,8 +520,7 @@ class Compared:
             yield from self._of_chunk(left, right, here[0], there[0])
             return
         names = sorted(_names(*here) | _names(*there))
-        for first in range(0, len(names), PARTITIONS_A_CALL):
-            some = names[first : first + PARTITIONS_A_CALL]
+        for some in cut(names, PARTITIONS_A_CALL):
             found = self.work.source.partitions(left, some), self.work.target.partitions(right, some)
             yield from self._of_chunk(left, right, *found)
 
@@ -547,7 +544,7 @@ class Compared:
         yield from self._of("statistics", *sides)
 
     def _of(self, kind: str, here: Mapping[str, Struct], there: Mapping[str, Struct]) -> Iterator[Difference]:
-        self.work.count(f"compared {kind}" if kind.endswith("s") else f"compared {kind}s", len(here))
+        self.work.counts[f"compared {kind}" if kind.endswith("s") else f"compared {kind}s"] += len(here)
         compared = self.work.sides.compared
         yield from of_chunk(
             kind,

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.pipeline.catalog import (
     CONSTRAINTS,
     PARTITIONS_A_CALL,
@@ -54,7 +55,6 @@ REFUSALS: Final = (
     MetaException,
     NoSuchObjectException,
 )
-_DO_NOT_UPDATE: Final = "DO_NOT_UPDATE_STATS"
 # So that a message stays far below what a gateway decodes, whatever the tables are like.
 _COLUMNS_A_CALL: Final = 100_000
 _GRANTS_A_CALL: Final = 500
@@ -102,7 +102,7 @@ class Writer:
 
     def replace_table(self, table: Table) -> None:
         """Make the table what another one is; with partitions only as far as their keys stay the same."""
-        context = EnvironmentContext(properties={_DO_NOT_UPDATE: "true"})
+        context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true"})
         sent = _sent(table)
         self.client.call("alter_table_with_environment_context", sent.dbName, sent.tableName, sent, context)
 
@@ -118,7 +118,7 @@ class Writer:
             add_partitions(self.client, table, sent, is_gateway=self.is_gateway)
 
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
-        context = EnvironmentContext(properties={_DO_NOT_UPDATE: "true"})
+        context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true"})
         for some in cut(partitions, _partitions_a_call(table)):
             sent = [_sent_partition(one, table) for one in some]
             self.client.call("alter_partitions_with_environment_context", table.dbName, table.tableName, sent, context)
@@ -146,7 +146,7 @@ class Writer:
             else:
                 self.client.call("delete_partition_column_statistics", table.dbName, table.tableName, partition, column)
 
-    def put_constraints(self, database: str, table: str, wanted: Mapping[str, Sequence[Struct]]) -> None:
+    def put_constraints(self, wanted: Mapping[str, Sequence[Struct]]) -> None:
         """Constraints by the fields of `CONSTRAINTS`."""
         for kind in CONSTRAINTS:
             if listed := wanted.get(kind.field):
@@ -220,7 +220,7 @@ class Writer:
         """For a metastore that counts files: what it counts is what the other one has counted."""
         if self.is_gateway or table.partitionKeys or is_view(table):
             return table
-        return msgspec.structs.replace(table, parameters={**(table.parameters or {}), _DO_NOT_UPDATE: "true"})
+        return msgspec.structs.replace(table, parameters={**(table.parameters or {}), DO_NOT_UPDATE_STATS: "true"})
 
 
 def reason(refused: Exception) -> str:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hms_gateway.pipeline.catalog import changed_fields
+from hms_gateway.pipeline.catalog import changed_fields, cut
 from hms_gateway.pipeline.errors import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import EXIT_DONE, EXIT_FOUND, Only
 from hms_gateway.pipeline.jobs.spark import map_in_arrow, session
@@ -179,7 +178,7 @@ def _compared(arguments: DiffArguments, sides: tuple[Side, Side], old: DataFrame
             if only.wants(row["database"], row["table"])
             for each in differences(row, row["before"], row["after"], ignored)
         )
-        while rows := list(islice(found, _ROWS_A_PIECE)):
+        for rows in cut(found, _ROWS_A_PIECE):
             yield pyarrow.RecordBatch.from_pylist([row._asdict() for row in rows], _SCHEMA)
 
     differing = both.where(~F.col("before").eqNullSafe(F.col("after")))

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow
 
+from hms_gateway.pipeline.catalog import cut
 from hms_gateway.pipeline.events import OF_PARTITIONS, alteration, partition_names
 from hms_gateway.pipeline.jobs.stored import texts
 from hms_gateway.pipeline.snapshot.objects import LISTED
@@ -199,8 +200,7 @@ class Work(NamedTuple):
 
 def pieces(what: str, names: Sequence[str], database: str = "", table: str = "") -> Iterator[Work]:
     """Work of a size that one task does at once."""
-    size = NAMES_A_PIECE[what]
-    return (Work.of(what, names[at : at + size], database, table) for at in range(0, len(names), size))
+    return (Work.of(what, some, database, table) for some in cut(names, NAMES_A_PIECE[what]))
 
 
 def listed() -> list[Work]:

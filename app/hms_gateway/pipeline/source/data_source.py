@@ -2,10 +2,9 @@
 
 import gc
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import islice
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -24,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
-from hms_gateway.pipeline.catalog import columns_once, cut, earliest, events, latest
+from hms_gateway.pipeline.catalog import PARTITIONS_A_CALL, columns_once, cut, earliest, events, latest
 from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Client, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -54,7 +53,6 @@ from hms_gateway.rpc.structs import AddPartitionsRequest, FieldSchema, Partition
 # when a task is repeated get another key.
 
 
-PARTITIONS_A_CALL: Final = 1_000
 _COLUMN_TYPES: Final = {"values": "array<string>", "location": "string", "parameters": "map<string,string>"}
 
 
@@ -105,12 +103,12 @@ class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
         task = TaskContext.get().partitionId()
         given = added = 0
         with PatientClient(self.connection, 0, f"{self.run}\n{self.target.name}\n{task}") as client:
-            while some := list(islice(rows, self.target.rows_a_call)):
+            for some in cut(rows, self.target.rows_a_call):
                 result = client.call("add_partitions_req", self._request(some))
                 given, added = given + len(some), added + len(result.partitions or ())
         return Registered(given, added)
 
-    def _request(self, rows: list[dict[str, Any]]) -> AddPartitionsRequest:
+    def _request(self, rows: Sequence[dict[str, Any]]) -> AddPartitionsRequest:
         parts, columns = columns_once([self._partition(row) for row in rows])
         return AddPartitionsRequest(
             dbName=self.target.database,

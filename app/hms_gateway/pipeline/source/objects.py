@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache, partial
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from typing import Any, Final, NamedTuple
 
 import pyarrow
@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME, make_name, name_to_values
 from hms_gateway.metastore.vocabulary.texts import bound_text
+from hms_gateway.pipeline.catalog import cut
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.rpc.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
 
@@ -131,8 +132,7 @@ def batches(found: Iterable[Any], schema: StructType, columns: Mapping[str, Colu
     """Objects of the metastore in Arrow batches of the schema that Spark expects."""
     arrow = to_arrow_schema(schema, timezone="UTC")
     gets = [columns[field.name].get for field in schema]
-    remaining = iter(found)
-    while rows := list(islice(remaining, BATCH_ROWS)):
+    for rows in cut(found, BATCH_ROWS):
         arrays = [_array([get(row) for row in rows], field.type) for get, field in zip(gets, arrow, strict=True)]
         yield pyarrow.RecordBatch.from_arrays(arrays, schema=arrow)
 

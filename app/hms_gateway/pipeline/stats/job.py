@@ -1,5 +1,6 @@
 """The job `stats`: statistics of tables, partitions and columns, out of the files' footers or by reading the data."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -235,7 +236,7 @@ def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int, list[di
     states: _States = {}
     notes: list[dict[str, str]] = []
     note_count = 0
-    passed: dict[tuple[str, str, str], int] = {}
+    passed = Counter[tuple[str, str, str]]()
     for batch in found.batches:
         with found.state.input(batch.file) as opened:
             table = pyarrow.parquet.ParquetFile(opened).read_row_group(batch.group, columns=[*_COUNTED, "notes"])
@@ -245,8 +246,7 @@ def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int, list[di
             for name in _COUNTED[1:]:
                 sums[name] += row[name] or 0
             if row["state"] == PASSED:
-                key = (*batch.of, row["notes"][0]["reason"])
-                passed[key] = passed.get(key, 0) + 1
+                passed[(*batch.of, row["notes"][0]["reason"])] += 1
                 continue
             note_count += len(row["notes"] or ())
             if len(notes) < _ROWS_SHOWN_MAX:
@@ -269,11 +269,10 @@ def _largest(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _left_out(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Columns without statistics, by table and reason."""
-    added: dict[tuple[str, str, str, str], int] = {}
+    added = Counter[tuple[str, str, str, str]]()
     for row in by_table:
         for one in row["unknown"] or ():
-            key = row["database"], row["table"], one["column"], one["reason"]
-            added[key] = added.get(key, 0) + one["partitions"]
+            added[row["database"], row["table"], one["column"], one["reason"]] += one["partitions"]
     names = ("database", "table", "column", "reason")
     return [dict(zip(names, key, strict=True)) | {"partitions": added[key]} for key in sorted(added)[:_ROWS_SHOWN_MAX]]
 
@@ -357,9 +356,6 @@ def _part(run: Run, place: str, age: int, tables: Sequence[str]) -> DataFrame | 
     kept = stored.where(lambda of: ".".join(map(str, of)) in wanted).frame(run.spark)
     columns = [sql.col(name).alias(f"kept_{name}") for name in _KEPT]
     return kept.where(sql.col("state").isin(NEW, FRESH)).select(*_KEYS, *columns, sql.lit(age).alias("age"))
-
-
-# The job `stats`: statistics of tables, partitions and columns, out of the files' footers or by reading the data.
 
 
 # The page of a run of `stats`: how much has statistics before and after, and what is in the way of more.

@@ -13,7 +13,7 @@ import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view, logged_format
-from hms_gateway.pipeline.catalog import cut, named_tables, partitions_or_table, table_names
+from hms_gateway.pipeline.catalog import SPARK_NO_LOCATION, cut, named_tables, partitions_or_table, table_names
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, Footer, FooterFigures, FooterProblem, joined
 from hms_gateway.pipeline.footers.reading import read_footer
@@ -145,8 +145,6 @@ def text_form(parameters: Mapping[str, str]) -> TextForm:
 
 
 _TABLES_A_CALL: Final = 100
-# Spark keeps the location of its own tables elsewhere, where Hive would not make a directory.
-_NO_LOCATION: Final = "-__PLACEHOLDER__"
 
 
 def tables(client: PatientClient, options: JobOptions) -> Iterator[tuple[Table, str]]:
@@ -188,7 +186,7 @@ def location_of(sd: StorageDescriptor | None) -> str:
     if sd is None:
         return ""
     location = sd.location or ""
-    return serde_of(sd).get("path", "") if not location or location.endswith(_NO_LOCATION) else location
+    return serde_of(sd).get("path", "") if not location or location.endswith(SPARK_NO_LOCATION) else location
 
 
 def serde_of(sd: StorageDescriptor | None) -> dict[str, str]:
@@ -220,7 +218,6 @@ def fingerprint(described: Any) -> str:
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition; one that is passed by is not looked at, with a note that says why.
 NEW, FRESH, FAILED, TO_READ, PASSED = "new", "fresh", "failed", "to read", "passed"
-PARTITIONS_A_CALL: Final = 500
 _NO_FOOTERS: Final = "makes no footers; take the statistics with --full"
 
 NAMES: Final = pyarrow.schema(
@@ -357,8 +354,8 @@ def _described(
 ) -> Iterator[tuple[dict[str, Any], Table | Partition]]:
     """Each partition that is still there; the table itself where it has none."""
     by_name = {row["partition"]: row for row in rows}
-    for names in cut(list(by_name), PARTITIONS_A_CALL):
-        yield from ((by_name[name], one) for name, one in partitions_or_table(client, table, names) if name in by_name)
+    described = partitions_or_table(client, table, list(by_name))
+    return ((by_name[name], one) for name, one in described if name in by_name)
 
 
 def _outcome(found: Measured) -> dict[str, Any]:

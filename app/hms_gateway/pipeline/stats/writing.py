@@ -1,6 +1,7 @@
 """Writes statistics of partitions and tables unless these have changed since, and adds up those of whole tables."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -9,8 +10,8 @@ from typing import Any, Final
 import msgspec
 import pyarrow
 
-from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
-from hms_gateway.pipeline.catalog import CatalogReader, columns_once, statistics_of
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS, UNCHANGED_SINCE
+from hms_gateway.pipeline.catalog import CatalogReader, columns_once, latest, statistics_of
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.footers.footer import Column, FooterFigures, joined
 from hms_gateway.pipeline.jobs.batches import Refusal, RowBatch, StepOutcome
@@ -161,7 +162,6 @@ def _joined(parts: Sequence[dict[str, FooterFigures] | None]) -> dict[str, Foote
 PARTITIONS_A_BATCH: Final = 500
 # A batch that others change while it is written is looked at again, so often.
 _ATTEMPTS: Final = 3
-UNCHANGED_SINCE: Final = "hms.unchanged.since"
 CHANGED: Final = "has changed since it was read; the next run takes its statistics"
 GONE: Final = "was dropped since it was read"
 LEFT: Final = "left"
@@ -218,11 +218,11 @@ class WritePartitions:
     def _write(
         self, client: PatientClient, database: str, table_name: str, rows: dict[str, dict[str, Any]]
     ) -> "_Written":
-        event = client.call("get_current_notificationEventId").eventId
+        event = latest(client)
         table = client.call("get_table", database, table_name)
         columns = columns_of(table)
         targets, refused = self._look_again(client, table, columns, rows)
-        unknown: dict[tuple[str, str], int] = {}
+        unknown = Counter[tuple[str, str]]()
         for target in targets:
             target.statistics = known_statistics(unpacked(target.row["figures"]), columns, unknown)
         if targets:
@@ -267,7 +267,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def known_statistics(
-    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: dict[tuple[str, str], int]
+    figures: Mapping[str, FooterFigures], columns: Sequence[Column], unknown: Counter[tuple[str, str]]
 ) -> list[ColumnStatisticsObj]:
     """Statistics of columns with known figures; others are counted in `unknown` by reason."""
     found = []
@@ -279,8 +279,7 @@ def known_statistics(
                 raise NotKnown("its type in the files is another one")
             found.append(column_statistics(column, figures[column.name]))
         except NotKnown as reason:
-            key = column.name, str(reason)
-            unknown[key] = unknown.get(key, 0) + 1
+            unknown[column.name, str(reason)] += 1
     return found
 
 
@@ -362,13 +361,13 @@ def _written(
     """The number of written columns, or a reason for none. Adds unknown ones of a table without partitions."""
     if row["known"] < row["partitions"]:
         return 0, INCOMPLETE
-    event = client.call("get_current_notificationEventId").eventId
+    event = latest(client)
     table = client.call("get_table", row["database"], row["table"])
     columns = columns_of(table)
     if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
         return 0, CHANGED
     figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
-    reasons: dict[tuple[str, str], int] = {}
+    reasons = Counter[tuple[str, str]]()
     statistics = known_statistics(figures, columns, reasons)
     if not row["is_partitioned"]:
         named = {"database": row["database"], "table": row["table"]}

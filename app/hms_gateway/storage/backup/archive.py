@@ -5,6 +5,7 @@ their SHA-256. A chunk that an earlier file of the folder has is not written aga
 Which rows a chunk has depends on the rows only, so rows that change elsewhere leave it as it is.
 """
 
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -26,6 +27,8 @@ _INVENTORY: Final = "inventory.json"
 _ROWS: Final = 1_024
 _ROWS_MAX: Final = 8 * _ROWS
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
+# A folder may have more files than a process may open.
+_OPEN_MAX: Final = 64
 # What zipfile raises about files that are cut off or changed.
 _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, NotImplementedError, RuntimeError)
 
@@ -66,6 +69,11 @@ class Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The time in UTC, to the millisecond."""
         return datetime.fromtimestamp(self.time_ms / 1000, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """Time and event, greater for the newer of two states."""
+        return self.time_ms, self.event_id
+
     def count(self, table: str) -> int:
         """The number of rows of a table."""
         return self.tables[table].count if table in self.tables else 0
@@ -97,10 +105,15 @@ class Point(NamedTuple):
 
 
 class BackupFolder:
-    """The backups in `path`. Raises StoreError for what cannot be read, written or found there."""
+    """The backups in `path`. Raises StoreError for what cannot be read, written or found there.
+
+    `unreadable` has a text for each file that `backups` passed over.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.unreadable: list[str] = []
+        # The one that was read last is the last.
         self._open: dict[str, zipfile.ZipFile] = {}
 
     def __enter__(self) -> "BackupFolder":
@@ -111,13 +124,16 @@ class BackupFolder:
             file.close()
         self._open.clear()
 
-    def backups(self) -> list[Backup]:
-        """All backups, the oldest first."""
+    def backups(self) -> Iterator[Backup]:
+        """All backups that can be read, one at a time, in the order of their names."""
         if not self.path.is_dir():
             raise StoreError(f"folder {self.path} not found; name the folder that hms-gateway backup wrote to")
-        names = sorted(path.name for path in self.path.glob("*.zip"))
-        found = [Backup(name, self._inventory(name)) for name in names]
-        return sorted(found, key=lambda backup: backup.inventory.time_ms)
+        self.unreadable = []
+        for name in sorted(path.name for path in self.path.glob("*.zip")):
+            try:
+                yield Backup(name, self._inventory(name))
+            except StoreError as error:
+                self.unreadable.append(str(error))
 
     def newest(self) -> Backup | None:
         """The newest backup; None where there is none that can be read."""
@@ -128,13 +144,27 @@ class BackupFolder:
             return None
 
     def choose(self, point: Point) -> Backup:
-        """The newest backup that the point includes."""
-        backups = self.backups()
-        included = [backup for backup in backups if point.includes(backup.inventory)]
-        if included:
-            return included[-1]
-        first = [f"; the first one is of event {one.inventory.event_id}, {one.inventory.time}" for one in backups[:1]]
-        raise StoreError(f"folder {self.path} has no backup {point}{''.join(first)}")
+        """The newest backup that the point includes.
+
+        Raises StoreError where later ones cannot be read, unless the point says that an earlier one is wanted.
+        """
+        first: Backup | None = None
+        chosen: Backup | None = None
+        unread_before = 0
+        for backup in self.backups():
+            first = first or backup
+            if point.includes(backup.inventory) and (
+                chosen is None or chosen.inventory.order <= backup.inventory.order
+            ):
+                chosen, unread_before = backup, len(self.unreadable)
+        if chosen is None:
+            text = f"; the first one is of event {first.inventory.event_id}, {first.inventory.time}" if first else ""
+            problem = "".join(f"; {one}" for one in self.unreadable[-1:])
+            raise StoreError(f"folder {self.path} has no backup {point}{text}{problem}")
+        if point == Point() and len(self.unreadable) > unread_before:
+            advice = f"--event {chosen.inventory.event_id} restores the newest backup that can be read"
+            raise StoreError(f"{self.unreadable[-1]}; {advice}")
+        return chosen
 
     def chunk(self, chunk: Chunk) -> bytes:
         """The lines of a chunk, as they were written."""
@@ -180,11 +210,15 @@ class BackupFolder:
 
     def _read(self, file: str, name: str) -> bytes:
         try:
-            if file not in self._open:
+            opened = self._open.pop(file, None)
+            if opened is None:
                 if os.path.basename(file) != file:
                     raise StoreError(f"{self.path} has a backup that names the file {file!r} elsewhere")
-                self._open[file] = zipfile.ZipFile(self.path / file)
-            return self._open[file].read(name)
+                if len(self._open) == _OPEN_MAX:
+                    self._open.pop(next(iter(self._open))).close()
+                opened = zipfile.ZipFile(self.path / file)
+            self._open[file] = opened
+            return opened.read(name)
         except FileNotFoundError as error:
             raise StoreError(f"{self.path / file} is gone; later backups of the folder need it") from error
         except OSError as error:
@@ -210,7 +244,9 @@ class BackupWriter:
         self.written = 0
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
+            _remove_left(folder.path)
             self._descriptor, temporary = tempfile.mkstemp(dir=folder.path, prefix=f".{name}-")
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         except OSError as error:
             raise StoreError(f"{folder.path} cannot be written: {error.strerror}") from error
         self._temporary = Path(temporary)
@@ -237,7 +273,7 @@ class BackupWriter:
     def finish(self, inventory: Inventory, owner: os.stat_result | None) -> int:
         """Add the inventory and give the file its name. Returns its size in bytes.
 
-        Its group may read it where that of `owner` may read the database; others may not.
+        Its group may read it where that of `owner` may read the database, unless it has other files; others may not.
         """
         self._write(_INVENTORY, msgspec.json.encode(inventory))
         try:
@@ -245,11 +281,13 @@ class BackupWriter:
             if owner is not None:
                 if os.geteuid() == 0:
                     os.fchown(self._descriptor, owner.st_uid, owner.st_gid)
-                os.fchmod(self._descriptor, owner.st_mode & 0o660)
+                if not inventory.files:
+                    os.fchmod(self._descriptor, owner.st_mode & 0o660)
             os.fsync(self._descriptor)
             if self._target.exists():
                 raise StoreError(f"{self._target} exists already; another backup was made at the same time")
             os.replace(self._temporary, self._target)
+            _sync(self._folder.path)
             return self._target.stat().st_size
         except OSError as error:
             raise StoreError(f"{self._target} cannot be written: {error.strerror}") from error
@@ -268,6 +306,22 @@ class BackupWriter:
             self._zip.writestr(name, content, compresslevel=1)
         except OSError as error:
             raise StoreError(f"{self._target} cannot be written: {error.strerror}") from error
+
+
+def _remove_left(folder: Path) -> None:
+    """Delete files of killed backups: nobody holds a lock on them."""
+    for left in folder.glob(".hms-*.zip-*"):
+        with suppress(OSError), left.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def backup_name(time_ms: int, event_id: int) -> str:

@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.ports.store import StoreError, StoreFailure, UnstorableText
 from hms_gateway.storage.backup.archive import (
     FORMAT,
     Backup,
@@ -52,6 +52,7 @@ from hms_gateway.storage.schema.catalog import (
     METADATA,
     NOTIFICATIONS,
     OF_PARTITIONED,
+    PENDING_MOVES,
     READABLE_BY,
     REVISION,
 )
@@ -90,11 +91,12 @@ class Restored(NamedTuple):
 
 
 def back_up(
-    url: str, path: Path, now_ms: int, files: Mapping[str, bytes], tell: Tell, *, is_base: bool = False
+    url: str, path: Path, now_ms: Callable[[], int], files: Mapping[str, bytes], tell: Tell, *, is_base: bool = False
 ) -> Made:
     """Write the state of a database, which may be in use, to a new file in the folder `path`.
 
-    `files` are put in as well. With `is_base` the file needs no other, otherwise it has what the newest one has not.
+    `now_ms` gives the time, `files` are put in as well. With `is_base` the file needs no other, otherwise it has what
+    the newest one has not.
     Raises StoreError.
     """
     parsed = parse_url(url)
@@ -110,7 +112,8 @@ def back_up(
             tables = {} if newest is None else newest.inventory.tables
             known = {chunk.sha256: chunk for table in tables.values() for chunk in table.chunks}
             event_id = connection.execute(select(CATALOG.c.last_event_id)).scalar_one()
-            name = backup_name(now_ms, event_id)
+            time_ms = now_ms()  # the state is that of the first statement: no change in it is later
+            name = backup_name(time_ms, event_id)
             with BackupWriter(folder, name, known) as writer:
                 written = {}
                 for table in _KEPT:
@@ -119,7 +122,7 @@ def back_up(
                     written[str(table.name)] = writer.add_rows(columns, _rows(connection, table, columns))
                 sums = {file: writer.add_file(file, content) for file, content in files.items()}
                 dialect.end_reading(connection)
-                made = Inventory(FORMAT, version("hms-gateway"), REVISION, event_id, now_ms, written, sums)
+                made = Inventory(FORMAT, version("hms-gateway"), REVISION, event_id, time_ms, written, sums)
                 size = writer.finish(made, None if source is None else source.stat())
         return Made(Backup(name, made), size, writer.written, bool(known))
     finally:
@@ -151,13 +154,15 @@ def restore(url: str, folder: BackupFolder, backup: Backup, now_ms: int, tell: T
             migrate_engine(engine)
         check_revision(engine, is_exact=True)
         with translated(engine), engine.begin() as connection:
+            _Restoring(connection, folder, inventory, tell).prepare(now_ms, replaces=replaces)
+        with translated(engine), engine.begin() as connection:
             return _Restoring(connection, folder, inventory, tell).run(now_ms, replaces=replaces)
     finally:
         engine.dispose()
 
 
 class _Restoring:
-    """A restore inside one transaction."""
+    """A restore inside one transaction, and a transaction before it."""
 
     def __init__(self, connection: Connection, folder: BackupFolder, inventory: Inventory, tell: Tell) -> None:
         self._connection = connection
@@ -166,12 +171,24 @@ class _Restoring:
         self._inventory = inventory
         self._tell = tell
 
+    def prepare(self, now_ms: int, *, replaces: bool) -> None:
+        """Let ids that the database gives be newer than all that are known; if nothing is restored, some are left out.
+
+        Raises StoreError.
+        """
+        if not replaces:
+            self._check_empty()
+        least = max(now_ms, 1 + max(*self._counters(), *self._newest_ids()))
+        self._dialect.raise_ids(self._connection, _COUNTING, least)
+
     def run(self, now_ms: int, *, replaces: bool) -> Restored:
         # Every change of every gateway waits for this row, which is changed and not replaced: they would find none.
         self._connection.execute(update(CATALOG).values(last_event_id=CATALOG.c.last_event_id))
         counters = self._counters()
         if not replaces:
             self._check_empty()
+        # Gateways move these directories now, and settle it afterwards.
+        moves = self._connection.execute(select(PENDING_MOVES)).mappings().all()
         for table in reversed(METADATA.sorted_tables):
             if table not in (GATEWAYS, CATALOG):
                 self._connection.execute(delete(table))
@@ -183,6 +200,9 @@ class _Restoring:
         for table in _KEPT:
             if table.name in self._inventory.tables:
                 self._compare(table, self._inventory.tables[table.name])
+        restored = set(self._connection.execute(select(PENDING_MOVES.c.move_id)).scalars())
+        if left := [dict(move) for move in moves if move["move_id"] not in restored]:
+            self._connection.execute(insert(PENDING_MOVES), left)
         newest = self._connection.execute(select(func.max(NOTIFICATIONS.c.event_id))).scalar() or 0
         if newest > self._inventory.event_id:
             raise StoreError(f"the backup has events up to {newest}, but its catalog is at {self._inventory.event_id}")
@@ -197,6 +217,14 @@ class _Restoring:
             *(key for table in _COUNTING for key in table.primary_key),
         ]
         return [self._connection.execute(select(func.max(column))).scalar() or 0 for column in columns]
+
+    def _newest_ids(self) -> Iterator[int]:
+        """The newest id of each kind of rows in the backup: its last chunk ends with it."""
+        for table in _COUNTING:
+            kept = self._inventory.tables.get(table.name)
+            if kept is not None and kept.chunks:
+                (key,) = table.primary_key
+                yield rows_of(self._folder.chunk(kept.chunks[-1]))[-1][kept.columns.index(key.name)]
 
     def _check_empty(self) -> None:
         for table in _KEPT:
@@ -218,7 +246,11 @@ class _Restoring:
                 for number in binary:
                     row[number] = row[number] and base64.b64decode(row[number])
             values = [dict(zip(kept.columns, row, strict=True)) for row in rows]
-            self._dialect.run_together(self._connection, [Statement(statement, values)])
+            try:
+                with translated(self._connection.engine):
+                    self._dialect.run_together(self._connection, [Statement(statement, values)])
+            except (StoreFailure, UnstorableText) as error:
+                raise StoreError(f"this database does not take the rows of {table.name}: {error}") from error
 
     def _compare(self, table: Table, kept: TableRows) -> None:
         """Raises StoreError unless the database now gives the rows that were put in."""
@@ -242,7 +274,6 @@ class _Restoring:
         event = {"event_id": event_id, "event_time": now_ms // 1000, "event_type": RESTORED, "db_name": ""}
         message = f'{{"eventId":{self._inventory.event_id},"timestamp":{now_ms // 1000}}}'
         self._connection.execute(insert(NOTIFICATIONS).values(**event, message=message))
-        self._dialect.raise_ids(self._connection, _COUNTING, event_id)
         return aborted
 
 

@@ -28,6 +28,7 @@ from hms_gateway.rpc.structs import Partition
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.catalog.changes import CatalogChanges, ContentKey, PartitionKey
 from hms_gateway.storage.catalog.databases import database_statement, found_database
+from hms_gateway.storage.catalog.events import PENDING, found_moves
 from hms_gateway.storage.catalog.tables import table_row, table_statement, table_with_id_statement
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
@@ -44,7 +45,7 @@ from hms_gateway.storage.partitions.rows import (
     rows_by_names,
 )
 from hms_gateway.storage.partitions.writes import encoded_rows
-from hms_gateway.storage.schema.catalog import DESCRIPTORS, PENDING_MOVES, TABLES
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, TABLES
 from hms_gateway.storage.sql.repository import is_storable
 from hms_gateway.storage.txn.batch_statements import SET_VERSION, batch_statements
 from hms_gateway.storage.txn.locks import KnownLocks
@@ -218,7 +219,6 @@ def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded:
     return Encoded(table, [(each.name, each.partition) for each in partitions], are_new=are_new)
 
 
-_PENDING_MOVES: Final = select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id)
 _BASES: Final = (
     select(DESCRIPTORS.c.base_location)
     .distinct()
@@ -266,7 +266,7 @@ class CatalogBatch:
             *of_partitions,
             *map(table_statement, tables),
             *map(database_statement, databases),
-            *([Statement(_PENDING_MOVES, {})] if tables else []),
+            *([PENDING] if tables else []),
             *([_outcomes_statement(keys, self.dialect)] if keys else []),
             *([new_ids] if new_ids else []),
             *of_locks,
@@ -277,7 +277,7 @@ class CatalogBatch:
         if tables:
             self._know_tables({name: table_row(next(answers)) for name in tables})
             self._databases = {name: found_database(next(answers)) for name in databases}
-            self._moves = _moves(next(answers))
+            self._moves = found_moves(next(answers))
         if keys:
             self._concluded = dict.fromkeys(keys, False) | dict.fromkeys(map(_pair, next(answers)), True)
         if new_ids:
@@ -308,7 +308,7 @@ class CatalogBatch:
 
     def pending_moves(self) -> list[PendingMove]:
         if self._moves is None:
-            self._moves = _moves(self._read(Statement(_PENDING_MOVES, {})))
+            self._moves = found_moves(self._read(PENDING))
         return self._moves
 
     def is_concluded(self, key: tuple[str, str]) -> bool:
@@ -401,7 +401,3 @@ def _is_storable(texts: Iterable[str]) -> bool:
 
 def _outcomes_statement(keys: Sequence[tuple[str, str]], dialect: Dialect) -> Statement:
     return Statement(batch_statements(dialect).outcomes, dialect.bound_pairs(keys))
-
-
-def _moves(rows: Rows) -> list[PendingMove]:
-    return [PendingMove(move_id, TableId(table_id), source, target) for move_id, table_id, source, target in rows]

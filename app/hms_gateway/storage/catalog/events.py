@@ -105,8 +105,7 @@ class EventReads(Repository):
         return conditions
 
     def pending_moves(self) -> list[PendingMove]:
-        rows = self._connection.execute(select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id))
-        return [PendingMove(row.move_id, TableId(row.table_id), row.source, row.target) for row in rows]
+        return found_moves(self._run_together([PENDING])[0])
 
 
 class EventWrites(EventReads):
@@ -133,8 +132,13 @@ class EventWrites(EventReads):
         values = {"table_id": table_id, "source": source, "target": target}
         return self._inserted_id(insert(PENDING_MOVES).values(values))
 
-    def delete_pending_move(self, move_id: int) -> None:
-        self._connection.execute(delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == move_id))
+
+PENDING: Final = Statement(select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id), {})
+
+
+def found_moves(rows: Rows) -> list[PendingMove]:
+    """The moves of the rows of PENDING."""
+    return [PendingMove(move_id, TableId(table_id), source, target) for move_id, table_id, source, target in rows]
 
 
 def change_headers(connection: Connection, event_id: EventId) -> list[StoredEvent]:

@@ -2,17 +2,19 @@
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, exists, select, type_coerce
+from sqlalchemy import Integer, Select, bindparam, exists, select, type_coerce
 
 from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
 from hms_gateway.rpc.structs import Table, TableMeta
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.filter_sql import in_catalog, is_among, matches_pattern, may_match
@@ -32,13 +34,16 @@ from hms_gateway.storage.sql.repository import Repository, check_text, is_storab
 
 # As an integer it comes as it is from the driver.
 _HAS_INDEXES = type_coerce(exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id), Integer).label("has_indexes")
-_ROWS = select(TABLES, DATABASES.c.name.label("db_name"), _HAS_INDEXES).join(
-    DATABASES, DATABASES.c.database_id == TABLES.c.database_id
-)
+_JOINED: Final = TABLES.join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
+_ROWS = select(TABLES, DATABASES.c.name.label("db_name"), _HAS_INDEXES).select_from(_JOINED)
 TableRow: Final = namedtuple("TableRow", _ROWS.selected_columns.keys())  # type: ignore[misc]
 # Made once: building a statement costs more than running it.
 TABLE_BY_NAME: Final = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
+_OF_DATABASE: Final = DATABASES.c.name == bindparam("the_database")
+_TABLES: Final = _ROWS.where(_OF_DATABASE).order_by(TABLES.c.name)
+_NAMES: Final = select(TABLES.c.name).select_from(_JOINED).where(_OF_DATABASE).order_by(TABLES.c.name)
+_NAMES_OF_TYPE: Final = _NAMES.where(TABLES.c.table_type == bindparam("the_type"))
 _TABLE_BY_ID: Final = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
 
 
@@ -77,10 +82,11 @@ class TableReads(Repository):
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
         if not is_storable(db_name):
             return []
-        statement = _ROWS.where(DATABASES.c.name == db_name).order_by(TABLES.c.name)
+        values: dict[str, object] = {"the_database": db_name}
         if tbl_names is not None:
-            statement = statement.where(is_among(TABLES.c.name, tbl_names, self._dialect))
-        return [stored_table(row) for row in self._connection.execute(statement)]
+            values["names"] = self._dialect.bound_list(name for name in tbl_names if is_storable(name))
+        statement = _TABLES if tbl_names is None else _tables_named(self._dialect)
+        return [stored_table(row) for row in self._connection.execute(statement, values)]
 
     def table_names(
         self,
@@ -92,16 +98,19 @@ class TableReads(Repository):
     ) -> list[str]:
         if not is_storable(db_name) or (table_type is not None and not is_storable(table_type)):
             return []
-        conditions: list[ColumnElement[bool]] = [DATABASES.c.name == db_name]
+        values = {"the_database": db_name}
+        names = _NAMES
+        if table_type is not None:
+            values["the_type"] = table_type
+            names = _NAMES_OF_TYPE
         condition = matches_pattern(TABLES.c.name, pattern, self._dialect)
         if condition is not None:
-            conditions.append(condition)
-        if table_type is not None:
-            conditions.append(TABLES.c.table_type == table_type)
+            names = names.where(condition)
         if filter is not None:
-            return self._filtered_names(and_(*conditions), filter, limit)
-        statement = _of_databases(select(TABLES.c.name)).where(*conditions).order_by(TABLES.c.name).limit(limit)
-        return list(self._connection.execute(statement).scalars())
+            return self._filtered_names(names, values, filter, limit)
+        if limit is not None:
+            names = names.limit(limit)
+        return list(self._connection.execute(names, values).scalars())
 
     def table_metas(
         self,
@@ -112,7 +121,7 @@ class TableReads(Repository):
     ) -> list[TableMeta]:
         """Ordered by database and table; the comment is the table's parameter `comment`."""
         columns = (DATABASES.c.name, TABLES.c.name, TABLES.c.table_type, TABLES.c.parameters, TABLES.c.owner)
-        statement = _of_databases(select(*columns)).order_by(DATABASES.c.name, TABLES.c.name)
+        statement = select(*columns).select_from(_JOINED).order_by(DATABASES.c.name, TABLES.c.name)
         statement = statement.where(*in_catalog(DATABASES.c.name, prefix, db_pattern, self._dialect))
         condition = matches_pattern(TABLES.c.name, tbl_pattern, self._dialect)
         if condition is not None:
@@ -130,12 +139,15 @@ class TableReads(Repository):
             for db_name, tbl_name, table_type, parameters, owner in self._connection.execute(statement)
         ]
 
-    def _filtered_names(self, condition: ColumnElement[bool], filter: TableFilter, limit: int | None) -> list[str]:
+    def _filtered_names(
+        self, statement: Select[Any], values: Mapping[str, str], filter: TableFilter, limit: int | None
+    ) -> list[str]:
         """The filter is evaluated here, on names in order; the database spares us most of the others."""
         may = may_match(filter, self._dialect)
-        condition = condition if may is None else and_(condition, may)
-        columns = (TABLES.c.name, TABLES.c.owner, TABLES.c.last_access_time, TABLES.c.parameters)
-        rows = self._connection.execute(_of_databases(select(*columns)).where(condition).order_by(TABLES.c.name))
+        if may is not None:
+            statement = statement.where(may)
+        columns = (TABLES.c.owner, TABLES.c.last_access_time, TABLES.c.parameters)
+        rows = self._connection.execute(statement.add_columns(*columns), values)
         names: list[str] = []
         with rows:
             for name, owner, last_access_time, parameters in rows:
@@ -146,8 +158,9 @@ class TableReads(Repository):
         return names
 
 
-def _of_databases(statement: Select[Any]) -> Select[Any]:
-    return statement.select_from(TABLES.join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id))
+@cache
+def _tables_named(dialect: Dialect) -> Select[Any]:
+    return _TABLES.where(dialect.is_in_list(TABLES.c.name, "names"))
 
 
 def key_classes(partition_keys: Any) -> list[Any]:

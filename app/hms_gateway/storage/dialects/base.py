@@ -259,7 +259,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
-        """Have ids of new rows of these tables begin above `least`. It may end the transaction, so it comes last."""
+        """Have ids of new rows of these tables begin above `least`. It may end the transaction, and wait for others."""
 
     @abstractmethod
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:

@@ -308,12 +308,21 @@ def _is_bulk(sql: Executable, values: Values | Sequence[Values]) -> bool:
 
 
 def _copy(connection: Connection, sql: Any, rows: Any) -> None:
-    """Insert rows, which all have values for the same columns, in a quarter of the time of as many insertions."""
+    """Insert rows, which all have values for the same columns, in a quarter of the time of as many insertions.
+
+    Raises ConnectionLost, and what psycopg raises.
+    """
     columns = list(rows[0])
-    cursor: Any = connection.connection.cursor()
-    with cursor, cursor.copy(f"COPY {sql.table.name} ({', '.join(columns)}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row([row[name] for name in columns])
+    driver: Any = connection.connection.driver_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(f"COPY {sql.table.name} ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row([row[name] for name in columns])
+    except psycopg.Error as error:
+        if not driver.closed:
+            raise
+        connection.invalidate()
+        raise ConnectionLost from error
 
 
 def _run(

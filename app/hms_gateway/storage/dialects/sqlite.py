@@ -248,9 +248,18 @@ def _compiled(sql: Executable, names: tuple[str, ...]) -> _Compiled:
 
 
 def _make_private_file(path: Path) -> None:
-    """A first database only its owner can read: it holds tokens and keys, too. SQLite makes its other files alike."""
+    """A first database only its owner can read: it holds tokens and keys, too. SQLite makes its other files alike.
+
+    Root gives it the folder's owner, whose gateway is to use it.
+    """
     with contextlib.suppress(OSError):  # what is wrong with the place SQLite says
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if os.geteuid() == 0:
+                folder = path.parent.stat()
+                os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        finally:
+            os.close(descriptor)
 
 
 def _set_up(connection: Any, *, read_only: bool) -> None:

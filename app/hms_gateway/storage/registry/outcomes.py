@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
 from hms_gateway.rpc.structs import ENUMS, STRUCTS
 from hms_gateway.rpc.structs.base import Struct, ThriftException
@@ -126,7 +126,7 @@ def _object_tree(kind: type, value: Any) -> _Tree:
         return {type(value).definition.name: _codec().encode(value)}
     tag = kind.__name__ if ENUMS.get(kind.__name__) is kind else TAGS.get(kind)
     if tag is None:
-        raise TypeError(f"{kind.__name__} has no tag in kept_values")
+        raise TypeError(f"{kind.__name__} has no tag in TAGS")
     if isinstance(value, Enum):
         return {tag: value.value}
     return {tag: {name: _tree(getattr(value, name)) for name in _field_names(kind)}}
@@ -176,15 +176,22 @@ def _codec() -> ApacheCodec:
     return make_compact(Limits())
 
 
+_IS_KEPT: Final = and_(OUTCOMES.c.principal == bindparam("the_principal"), OUTCOMES.c.call_key == bindparam("the_key"))
+_OUTCOME: Final = select(
+    OUTCOMES.c.method, OUTCOMES.c.message_hash, OUTCOMES.c.codec_name, OUTCOMES.c.payload, OUTCOMES.c.is_exception
+).where(_IS_KEPT)
+_COMPLETE: Final = update(OUTCOMES).where(_IS_KEPT)
+
+
 class OutcomeWrites(Repository):
     def complete_outcome(self, key: CallKey, answer: KeptAnswer) -> None:
         """Add the encoded answer; one over KEPT_BYTES_MAX is left out."""
         if len(answer.payload) <= KEPT_BYTES_MAX:
-            self._connection.execute(update(OUTCOMES).where(_is(key.principal, key.text)).values(_columns(answer)))
+            self._connection.execute(_COMPLETE, {**_kept(key.principal, key.text), **_columns(answer)})
 
     def conclude_failed(self, key: CallKey, seconds: int, answer: KeptAnswer) -> None:
         """Note the answer of a call that changed nothing. Raises AlreadyConcluded."""
-        if self._connection.execute(select(OUTCOMES.c.method).where(_is(key.principal, key.text))).first() is not None:
+        if self._connection.execute(_OUTCOME, _kept(key.principal, key.text)).first() is not None:
             raise AlreadyConcluded(key.text)
         self._connection.execute(insert(OUTCOMES), {**outcome_row(key, seconds), **_columns(answer)})
 
@@ -207,14 +214,7 @@ def outcome_row(key: CallKey, seconds: int, value: object = None) -> dict[str, A
 
 def find_outcome(connection: Connection, principal: str, key: str) -> Outcome | None:
     """The outcome stored under the key of this user."""
-    columns = (
-        OUTCOMES.c.method,
-        OUTCOMES.c.message_hash,
-        OUTCOMES.c.codec_name,
-        OUTCOMES.c.payload,
-        OUTCOMES.c.is_exception,
-    )
-    row = connection.execute(select(*columns).where(_is(principal, key))).first()
+    row = connection.execute(_OUTCOME, _kept(principal, key)).first()
     if row is None:
         return None
     known = Outcome(row.method, None if row.message_hash is None else bytes(row.message_hash))
@@ -233,5 +233,5 @@ def _columns(answer: KeptAnswer) -> dict[str, Any]:
     }
 
 
-def _is(principal: str, key: str) -> ColumnElement[bool]:
-    return (OUTCOMES.c.principal == principal) & (OUTCOMES.c.call_key == key)
+def _kept(principal: str, key: str) -> dict[str, object]:
+    return {"the_principal": principal, "the_key": key}

@@ -5,8 +5,8 @@ Each unit of work still runs alone, one after the other, over values that alread
 one that raises takes its changes back. A statement costs many times what a decision costs, and 64 clients make batches
 of many. A single call is a batch of one.
 
-What callers say they need (`ports.TxnWork`) is read ahead. What turns out to be missing is read when it is asked for
-(`storage.txn.batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
+What callers say they need (`ports.txn.TxnWork`) is read ahead. What turns out to be missing is read when it is asked
+for (`ConnectedBatch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
 `BatchMiss`, and the unit of work is run by the other writer.
 
 Nothing here talks to the database: what is to be asked and changed are values.

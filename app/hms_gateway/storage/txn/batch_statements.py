@@ -60,7 +60,7 @@ RENAMED_PARTITIONS: Final = (*OF_PARTITIONS, WRITE_SETS)
 # 0.8 ms here. The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
 COMPRESSED_FROM_CHARACTERS: Final = 2_000
 _COMPRESSION_LEVEL: Final = 1
-# zlib's tables of 256 KiB are memory that the kernel gives anew for each message (`gateway/memory.py`): 60 to 150 µs.
+# zlib's tables of 256 KiB are memory that the kernel gives anew for each message: 60 to 150 µs.
 # With tables of a few KiB a message of 2 to 5 kB takes 20 to 40 µs, and becomes as short.
 _SHORT_BYTES: Final = 8 * 1024
 _SHORT_WINDOW_BITS: Final = 13

@@ -7,7 +7,7 @@ everything that is read, then everything that is written and the commit. With a 
 four times as long.
 
 Whatever is unusual goes to the other writer, as long as nothing can have happened: units of work that ask for what was
-not read ahead, statements that are refused, and all that comes without a connection.
+not read ahead, statements that are refused (but for the lock on the catalog), and all that comes without a connection.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Done, Job, Later, Result, call_in_loop
 from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.kinds import as_unavailable
 from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
 from hms_gateway.storage.txn.batch import BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
@@ -212,6 +213,13 @@ class PipelinedWriter:
         forget_frames(error)
         if isinstance(error, StatementRefused):
             self._is_committing = False
+            reason = self._dialect.translation(error.__cause__ or error)
+            if isinstance(reason, StoreUnavailable) and self._batch is not None:
+                # The other writer would wait for the catalog as long again.
+                jobs, self._batch = self._batch.jobs, None
+                self._drop()
+                _tell(jobs, [Result(None, as_unavailable(reason)) for _ in jobs])
+                return
         self._drop()
 
     def _pass_on(self, jobs: Iterable[Job]) -> None:

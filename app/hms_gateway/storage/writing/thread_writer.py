@@ -248,7 +248,11 @@ class Batch:
                 self._is_of_database(error) and not transaction.is_behind_savepoint
             ):
                 raise
-            transaction.fail()
+            try:
+                transaction.fail()
+            except Exception as undone:
+                # The database has ended the whole transaction already, as SQLite does where its disk is full.
+                raise (error if self._is_of_database(error) else undone) from None
             return Result(None, self._reason(error))
         transaction.succeed()
         return Result(value)
