@@ -61,7 +61,7 @@ class Changes:
             SystemClock(),
             MetastoreSettings(warehouse_location=self.root),
         )
-        events = EventMaker(parts[3], parts[2], to_tjson)
+        events = EventMaker(parts[2], to_tjson)
         create_default_database(*parts, events)
         self.tables = TableCalls(*parts, events)
         self.alterations = AlterationCalls(*parts, events)

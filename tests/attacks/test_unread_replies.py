@@ -48,14 +48,14 @@ def test_what_a_user_does_not_read_is_bounded_and_others_are_answered(tls):
         for number in range(8):
             connected(server, stack).sendall(post(CALL))
             until(lambda number=number: number < 3 or limited["share_per_user of unread_reply_bytes_max"] >= number - 2)
-            assert unread.bytes_counted <= 10 * MIB
+            assert unread.ledger.taken <= 10 * MIB
         assert set(limited) == {"share_per_user of unread_reply_bytes_max"}
         user.user = "ann"
         quiet = connected(server, stack)
         quiet.sendall(post(QUIET_CALL))
         assert read_response(quiet)[0] == 200
         stack.close()
-        until(lambda: unread.bytes_counted == 0)
+        until(lambda: unread.ledger.taken == 0)
 
 
 def test_who_reads_gets_it_all_and_nothing_stays_counted(tls):
@@ -66,7 +66,7 @@ def test_who_reads_gets_it_all_and_nothing_stays_counted(tls):
             connection.sendall(post(CALL))
             status, _, body = read_response(connection)
             assert (status, LONG in body) == (200, True)
-        until(lambda: server.server.unread_replies.bytes_counted == 0)
+        until(lambda: server.server.unread_replies.ledger.taken == 0)
         assert server.metrics.limited == {}
 
 
@@ -76,4 +76,4 @@ def test_a_client_that_takes_nothing_for_too_long_is_cut_off(tls):
         connected(server, stack).sendall(post(CALL))
         until(lambda: server.metrics.limited["write_stall_seconds_max"] == 1)
         until(lambda: len(server.server._gateway.connections) == 0)
-        assert server.server.unread_replies.bytes_counted == 0
+        assert server.server.unread_replies.ledger.taken == 0

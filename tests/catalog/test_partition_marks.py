@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.catalog.partition_marks import expire_marks
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -80,14 +79,3 @@ def test_a_mark_goes_with_its_table(partitioned: Catalog) -> None:
     partitioned.tables.drop(TableName(*TABLE), True)
     partitioned.tables.create(new_table(keys=columns("ds string", "hr int")))
     assert not partitioned.partition_marks.isPartitionMarkedForEvent(CALL, *TABLE, SPEC, DONE)
-
-
-@pytest.mark.parametrize(("seconds_max", "is_kept"), [(0, True), (100, True), (99, False)])
-def test_marks_expire_by_the_setting(partitioned: Catalog, seconds_max: int, is_kept: bool) -> None:
-    partitioned.partition_marks.markPartitionForEvent(CALL, *TABLE, SPEC, DONE)
-    other = partitioned.with_settings(partition_mark_seconds_max=seconds_max)
-    other.clock.advance(100)
-    # What the chore has not removed yet does not count either.
-    assert other.partition_marks.isPartitionMarkedForEvent(CALL, *TABLE, SPEC, DONE) is is_kept
-    assert expire_marks(other.store, other.clock, other.settings) == (0 if is_kept else 1)
-    assert other.partition_marks.isPartitionMarkedForEvent(CALL, *TABLE, SPEC, DONE) is is_kept

@@ -5,7 +5,6 @@ import pytest
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.store import Selection
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database
 from hms_gateway.rpc.wire import make_codecs
 from hms_gateway.runtime.limits import Limits
@@ -25,7 +24,7 @@ def store(tmp_path):
 @pytest.fixture
 def events():
     to_tjson = make_codecs(Limits()).tjson.encode
-    return EventMaker(MetastoreSettings(warehouse_location="file:/w"), ManualClock(), to_tjson)
+    return EventMaker(ManualClock(), to_tjson)
 
 
 def event_types(store):

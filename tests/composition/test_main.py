@@ -59,7 +59,6 @@ def test_what_is_set_holds_and_is_what_clients_read(tmp_path):
         data_dir=tmp_path,
         tls=False,
         txn_timeout_seconds=90.5,
-        partition_mark_seconds_max=60,
         metastore=MetastoreRules(
             event_seconds_max=120, partitions_per_reply_max=1, refuse_incompatible_column_changes=False
         ),
@@ -70,7 +69,7 @@ def test_what_is_set_holds_and_is_what_clients_read(tmp_path):
         asked = {
             "hive.txn.timeout": "90500ms",
             "hive.metastore.event.db.listener.timetolive": "120s",
-            "hive.metastore.event.expiry.duration": "60s",
+            "hive.metastore.event.expiry.duration": "0s",
             "hive.metastore.limit.partition.request": "1",
             "hive.metastore.disallow.incompatible.col.type.changes": "false",
             "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),

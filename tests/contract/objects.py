@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hms_gateway.metastore.filters.binding import BoundFilter, bind
+from hms_gateway.metastore.filters.binding import BoundNode, bind
 from hms_gateway.metastore.filters.grammar import parse_filter
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
@@ -125,7 +125,7 @@ def locations(store: SqlStore, of: StoredTable) -> list[str | None]:
     return [None if stored.partition.sd is None else stored.partition.sd.location for stored in found]
 
 
-def bound(text: str, of: StoredTable) -> BoundFilter:
+def bound(text: str, of: StoredTable) -> BoundNode:
     parsed = parse_filter(text)
     assert parsed is not None
     return bind(parsed, [(key.name or "", key.type or "") for key in of.table.partitionKeys or []])

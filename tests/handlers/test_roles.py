@@ -4,7 +4,6 @@ import pytest
 
 from hms_gateway.catalog.access.grants import Privileges
 from hms_gateway.catalog.access.roles import Roles, create_default_roles
-from hms_gateway.metastore.checks.selection import partitions_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     GetPartitionsPsWithAuthRequest,
@@ -24,6 +23,7 @@ from hms_gateway.rpc.structs import (
     PrivilegeGrantInfo,
     Role,
 )
+from hms_gateway.rpc.structs.base import items_of
 from tests.metastore.statistics_world import add_partitions, partitions, refusal
 from tests.support.catalog import Catalog, columns, new_table
 
@@ -165,7 +165,7 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
     assert list(one.privileges.userPrivileges) == ["anna"]
     assert methods.get_partition(CALL, "default", "p", ["a", "1"]).privileges is None
     for unsaid in ((None, []), ("anna", None)):
-        found = partitions_of(methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, *unsaid))
+        found = items_of(methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, *unsaid))
         assert [one.privileges for one in found] == [None, None]
 
 
@@ -174,6 +174,6 @@ def test_a_limit_of_zero_partitions_with_privileges_is_none_to_2_3(catalog: Cata
     add_partitions(catalog, ["a", "1"], ["b", "1"])
     methods = partitions(catalog).reads
     found = methods.get_partitions_with_auth(CALL, "default", "p", 0, "anna", [])
-    assert [one.values[0] for one in partitions_of(found)] == ["a", "b"]
+    assert [one.values[0] for one in items_of(found)] == ["a", "b"]
     newer = Call("tester", dialect=Dialect.HIVE_4)
-    assert partitions_of(methods.get_partitions_with_auth(newer, "default", "p", 0, "anna", [])) == []
+    assert items_of(methods.get_partitions_with_auth(newer, "default", "p", 0, "anna", [])) == []

@@ -153,7 +153,7 @@ class StoreServices:
         return sorted(self._write_ids.allocate(Target(self.db_name, table), txn_ids).items())
 
     def valid_write_ids(self, table: str) -> Any:
-        (found,) = self._write_ids.valid_write_ids([(table, Target(self.db_name, table))], None)
+        ((found, _),) = self._write_ids.valid_write_ids([(table, Target(self.db_name, table))], None)
         return found.ids.high_water_mark, found.ids.open_ids, found.ids.aborted_ids
 
     def change(self, place: Sequence[str | None], own: Sequence[int]) -> None:

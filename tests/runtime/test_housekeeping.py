@@ -78,7 +78,7 @@ def test_it_may_be_stopped_before_it_starts_and_have_nothing_to_do() -> None:
 def test_the_chores_of_a_server_can_be_done_at_any_time(tmp_path: Path) -> None:
     metastore = build_metastore(Settings(data_dir=tmp_path, file_systems={"file": "ignore"}))
     try:
-        assert {"expire events", "expire partition marks"} <= {chore.name for chore in metastore.chores}
+        assert {"expire events", "expire executions of queries"} <= {chore.name for chore in metastore.chores}
         for chore in metastore.chores:
             chore.do()
     finally:

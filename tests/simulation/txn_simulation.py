@@ -316,7 +316,7 @@ class Simulation:
             if self.changed.get(txn_id):
                 self.fail(f"txnid:{txn_id} is aborted and not listed")
         table = self.random.choice(TABLES)
-        (seen,) = server.write_ids.valid_write_ids([("t", table)], None)
+        ((seen, _),) = server.write_ids.valid_write_ids([("t", table)], None)
         for (place, txn_id), write_id in self.write_ids.items():
             if place == table and seen.ids.is_valid(write_id) != (self._state(txn_id) in (TxnStatus.COMMITTED, None)):
                 self.fail(f"write id {write_id} of txnid:{txn_id} in {table} is seen wrongly")

@@ -54,7 +54,7 @@ class Catalog:
         self.clock = ManualClock(NOW)
         self.files = Directories(_MANAGED, [f"file:{warehouse.parent}", "memory:/", "s3a://lake"], storage_options)
         self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
-        self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
+        self.event_maker = EventMaker(self.clock, to_tjson)
         parts = (store, self.files, self.clock, self.settings, self.event_maker)
         self.databases = DatabaseCalls(Databases(*parts))
         self.tables = TableCalls(*parts)
@@ -64,7 +64,7 @@ class Catalog:
         self.functions = Functions(store, self.clock, self.event_maker)
         self.indexes = Indexes(store, self.clock, self.event_maker, self.tables.service)
         self.notifications = Notifications(store, self.clock, self.event_maker, Limits())
-        self.partition_marks = PartitionMarks(store, self.clock, self.settings)
+        self.partition_marks = PartitionMarks(store, self.clock)
         create_default_database(*parts)
 
     def with_settings(self, **changed: Any) -> "Catalog":

@@ -8,7 +8,6 @@ from hms_gateway.metastore.filters.binding import (
     BoundAnd,
     BoundBetween,
     BoundComparison,
-    BoundFilter,
     BoundIn,
     BoundIsNull,
     BoundLike,
@@ -18,7 +17,7 @@ from hms_gateway.metastore.filters.binding import (
     null_key,
 )
 from hms_gateway.metastore.filters.grammar import Operator
-from hms_gateway.metastore.vocabulary.typed_values import class_sort_key
+from hms_gateway.metastore.vocabulary.typed_values import sort_key
 
 COMPARISONS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQUAL: eq,
@@ -30,10 +29,9 @@ COMPARISONS: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 
 
-def evaluate(bound: BoundFilter, values: Sequence[str]) -> bool:
-    """True if the filter selects a partition with these values."""
-    keys = [class_sort_key(kind, value) for kind, value in zip(bound.classes, values, strict=True)]
-    return _holds(bound.root, keys)
+def evaluate(bound: BoundNode, keys: Sequence[tuple[str, str]], values: Sequence[str]) -> bool:
+    """True if the filter selects a partition with these values of keys, given as (name, type)."""
+    return _holds(bound, [sort_key(kind, value) for (_, kind), value in zip(keys, values, strict=True)])
 
 
 def _holds(node: BoundNode, keys: Sequence[str | None]) -> bool:
@@ -53,13 +51,13 @@ def _holds(node: BoundNode, keys: Sequence[str | None]) -> bool:
 
 def _leaf_holds(node: BoundComparison | BoundLike | BoundBetween | BoundIn, key: str) -> bool:
     match node:
-        case BoundComparison(_, _, operator, operand):
+        case BoundComparison(_, operator, operand):
             return COMPARISONS[operator](key, operand)
         case BoundLike(_, pattern):
             return pattern.matches(key)
-        case BoundBetween(_, _, low, high, negated):
+        case BoundBetween(_, low, high, negated):
             return (low <= key <= high) is not negated
-        case BoundIn(_, _, operands, negated):
+        case BoundIn(_, operands, negated):
             return (key in operands) is not negated
 
 

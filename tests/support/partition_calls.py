@@ -54,12 +54,12 @@ class PartitionCalls:
         limits: Limits | None = None,
     ) -> None:
         limits = limits or Limits()
-        events = EventMaker(settings, clock, to_tjson)
-        parts = (store, files, clock, settings, events, limits)
+        events = EventMaker(clock, to_tjson)
+        parts = (store, files, clock, events, limits)
         statistics = StatisticsRules(clock, events)
         self.reads = Partitions(store, settings, to_tjson, limits)
         self.additions = PartitionAdditions(*parts, statistics.of_new_partitions)
-        self.drops = PartitionDrops(store, files, settings, events, limits)
+        self.drops = PartitionDrops(store, files, events, limits)
         self.changes = PartitionChanges(*parts)
         self.exchanges = PartitionExchange(store, files, events)
 

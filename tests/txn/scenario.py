@@ -153,7 +153,7 @@ class World:
         return " ".join(f"{self._name(txn_id, 't')}={write_id}" for txn_id, write_id in sorted(given.items()))
 
     def _do_seen(self, place: str, text: str | None = None) -> str:
-        (found,) = self.write_ids.valid_write_ids([(place, place_of(place))], text)
+        ((found, _),) = self.write_ids.valid_write_ids([(place, place_of(place))], text)
         return valid_txns_text(found.ids).replace("9223372036854775807", "-")
 
     def _do_after(self, seconds: str) -> str:

@@ -1,15 +1,14 @@
-"""Marks on partitions, which say that something has happened to them, and their expiry (semantics §2.12)."""
+"""Marks on partitions, which say that something has happened to them (semantics §2.12)."""
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import delete, exists, insert, select
+from sqlalchemy import exists, insert, select
 
 from hms_gateway.catalog.arguments import table_named
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import TableId
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import InvalidPartitionException, MetaException, PartitionEventType, UnknownTableException
 from hms_gateway.runtime.clock import Clock
@@ -19,14 +18,12 @@ from hms_gateway.storage.sql.repository import AggregateRows
 
 
 class PartitionMarkRows(AggregateRows):
-    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
-        """Tell whether there is a mark of that time or later."""
+    def has(self, table_id: TableId, values: Sequence[str], event_type: int) -> bool:
         statement = select(
             exists().where(
                 PARTITION_MARKS.c.table_id == table_id,
                 PARTITION_MARKS.c.values_hash == _hash(values),
                 PARTITION_MARKS.c.event_type == event_type,
-                PARTITION_MARKS.c.event_time >= since_seconds,
             )
         )
         return bool(self._connection.execute(statement).scalar_one())
@@ -38,18 +35,13 @@ class PartitionMarkRows(AggregateRows):
             )
         )
 
-    def delete_before(self, seconds: int) -> int:
-        """Forget the marks that are older; how many there were."""
-        return self._connection.execute(delete(PARTITION_MARKS).where(PARTITION_MARKS.c.event_time < seconds)).rowcount
-
 
 class PartitionMarks:
     """Methods on marks. A partition need not be there to be marked. Marks go with the table, as they do not in Hive."""
 
-    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._settings = settings
 
     def markPartitionForEvent(
         self, call: Call, db_name: str, tbl_name: str, part_vals: dict[str, str], eventType: int
@@ -66,27 +58,13 @@ class PartitionMarks:
     def isPartitionMarkedForEvent(
         self, call: Call, db_name: str, tbl_name: str, part_vals: dict[str, str], eventType: int
     ) -> bool:
-        """Tell whether it was marked, no longer ago than the setting says."""
         name, kind = table_named(db_name, tbl_name), _known(eventType)
-        oldest = _oldest_seconds(self._clock, self._settings)
 
         def work(snapshot: Snapshot) -> bool:
             table = _load(name, snapshot)
-            return PartitionMarkRows(snapshot).has(table.table_id, _values(table, part_vals), kind, oldest)
+            return PartitionMarkRows(snapshot).has(table.table_id, _values(table, part_vals), kind)
 
         return self._store.read(work)
-
-
-def expire_marks(store: Store, clock: Clock, settings: MetastoreSettings) -> int:
-    """Forget the marks that are older than the setting allows; how many. Any replica may do it at any time."""
-    oldest = _oldest_seconds(clock, settings)
-    return store.write(lambda tx: PartitionMarkRows(tx).delete_before(oldest)) if oldest else 0
-
-
-def _oldest_seconds(clock: Clock, settings: MetastoreSettings) -> int:
-    """Marks from before do not count; 0 where they are kept for ever."""
-    seconds_max = settings.partition_mark_seconds_max
-    return max(0, clock.seconds() - seconds_max) if seconds_max > 0 else 0
 
 
 def _known(event_type: int | None) -> int:

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, Row, delete, insert, select, update
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Store, Transaction
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.texts import shown
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -38,19 +37,17 @@ _SILENT_SECONDS_MAX: Final = 120
 # metastore.scheduled.queries.execution.max.age
 _EXECUTION_SECONDS_MAX: Final = 30 * 86_400
 _RUNNING: Final = (QueryState.INITED, QueryState.EXECUTING)
-_FAILED: Final = (QueryState.FAILED, QueryState.TIMED_OUT)
 
 ScheduleId = NewType("ScheduleId", int)
 ExecutionId = NewType("ExecutionId", int)
 
 
 class StoredSchedule(msgspec.Struct, frozen=True):
-    """A scheduled query, the execution that is under way, and how many before it failed in a row."""
+    """A scheduled query, and the execution that is under way."""
 
     schedule_id: ScheduleId
     query: ScheduledQuery
     active: ExecutionId | None
-    failures: int
 
 
 class Execution(msgspec.Struct, frozen=True):
@@ -93,6 +90,7 @@ class ScheduleRows(AggregateRows):
             "namespace_hash": text_hash(namespace),
             "name_hash": text_hash(name),
             "active_execution": None,
+            # Not counted, since no query is turned off for its failures.
             "failures": 0,
             **_columns(query),
         }
@@ -101,7 +99,7 @@ class ScheduleRows(AggregateRows):
 
     def save(self, stored: StoredSchedule) -> None:
         """Replace everything but the key."""
-        row = {"active_execution": stored.active, "failures": stored.failures, **_columns(stored.query)}
+        row = {"active_execution": stored.active, **_columns(stored.query)}
         is_it = SCHEDULED_QUERIES.c.query_id == stored.schedule_id
         self._connection.execute(update(SCHEDULED_QUERIES).where(is_it).values(row))
 
@@ -149,10 +147,9 @@ class ScheduleRows(AggregateRows):
 class ScheduledQueries:
     """Methods on queries by the namespace of a cluster and their own name. One is executed at most once at a time."""
 
-    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._failures_max = settings.scheduled_query_failures_max
 
     def scheduled_query_poll(self, call: Call, request: ScheduledQueryPollRequest) -> ScheduledQueryPollResponse:
         """A query that is due, handed to this caller alone; nothing when none is."""
@@ -206,7 +203,7 @@ class ScheduledQueries:
             reported = msgspec.structs.replace(
                 found, state=state, last_update=now, executor_id=given.executorQueryId, error=given.errorMessage
             )
-            _note(rows, reported, self._failures_max)
+            _note(rows, reported)
 
         self._store.write(work)
 
@@ -238,15 +235,14 @@ class ScheduledQueries:
         )
         time = self._first_time(msgspec.structs.replace(changed, nextExecution=given.nextExecution))
         changed = msgspec.structs.replace(changed, nextExecution=time)
-        failures = 0 if given.enabled else stored.failures
-        rows.save(msgspec.structs.replace(stored, query=changed, failures=failures))
+        rows.save(msgspec.structs.replace(stored, query=changed))
 
     def _first_time(self, query: ScheduledQuery) -> int | None:
         computed = _next(query.schedule, self._clock.seconds())
         return computed if query.nextExecution is None else query.nextExecution
 
 
-def expire_executions(store: Store, clock: Clock, settings: MetastoreSettings) -> int:
+def expire_executions(store: Store, clock: Clock) -> int:
     """End executions without reports and forget old ones. Returns how many. Harmless on every replica."""
     now = clock.seconds()
 
@@ -257,23 +253,18 @@ def expire_executions(store: Store, clock: Clock, settings: MetastoreSettings) -
             ended = msgspec.structs.replace(
                 execution, state=QueryState.TIMED_OUT, last_update=now, error="nothing heard of it"
             )
-            _note(rows, ended, settings.scheduled_query_failures_max)
+            _note(rows, ended)
         return len(silent) + rows.delete_executions_before(now - _EXECUTION_SECONDS_MAX)
 
     return store.write(work)
 
 
-def _note(rows: ScheduleRows, execution: Execution, failures_max: int) -> None:
+def _note(rows: ScheduleRows, execution: Execution) -> None:
     """Store an execution; one that has ended makes room for the next."""
     rows.save_execution(execution)
     stored = rows.of_id(execution.schedule_id)
-    if execution.state in _RUNNING or stored is None:
-        return
-    failures = stored.failures + 1 if execution.state in _FAILED else 0
-    query = stored.query
-    if 0 < failures_max <= failures:
-        query = msgspec.structs.replace(query, enabled=False)
-    rows.save(StoredSchedule(stored.schedule_id, query, None, failures))
+    if execution.state not in _RUNNING and stored is not None:
+        rows.save(msgspec.structs.replace(stored, active=None))
 
 
 def _drop(rows: ScheduleRows, key: ScheduledQueryKey | None) -> None:
@@ -319,7 +310,7 @@ def _stored(row: Row[Any]) -> StoredSchedule:
     query = decode_struct(ScheduledQuery, row.content)
     whole = msgspec.structs.replace(query, enabled=row.is_enabled, nextExecution=row.next_execution)
     active = None if row.active_execution is None else ExecutionId(row.active_execution)
-    return StoredSchedule(ScheduleId(row.query_id), whole, active, row.failures)
+    return StoredSchedule(ScheduleId(row.query_id), whole, active)
 
 
 def _execution(row: Row[Any]) -> Execution:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from hms_gateway.catalog.rights.rules_file import read_rules
 from hms_gateway.gateway.application import NotReady
 from hms_gateway.gateway.auth.tokens import read_tokens
 from hms_gateway.gateway.auth.users import read_groups, read_users
@@ -116,12 +117,8 @@ def files_of(settings: Settings) -> dict[str, ReadFile]:
         "client_certificates.authority": (settings.client_certificates.authority, read_fields),
         "trusted_proxy.authority": (settings.trusted_proxy.authority, read_fields),
         "tls_certificate": (settings.tls_certificate, read_fields),
+        "authorization_rules_file": (settings.authorization_rules_file, read_rules),
     }
-    if settings.authorization_rules_file is not None:
-        # Only here, since a gateway without rules needs nothing of it.
-        from hms_gateway.catalog.rights.rules_file import read_rules
-
-        optional["authorization_rules_file"] = settings.authorization_rules_file, read_rules
     return {
         "users_file": ReadFile(settings.users_path, read_users),
         "tokens_file": ReadFile(settings.tokens_path, read_tokens, may_be_missing=True),

@@ -18,7 +18,7 @@ from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
 from hms_gateway.catalog.materialized_views import MaterializedViews
 from hms_gateway.catalog.notifications import Notifications, expire_events
-from hms_gateway.catalog.partition_marks import PartitionMarks, expire_marks
+from hms_gateway.catalog.partition_marks import PartitionMarks
 from hms_gateway.catalog.partitions.additions import PartitionAdditions
 from hms_gateway.catalog.partitions.changes import PartitionChanges
 from hms_gateway.catalog.partitions.drops import PartitionDrops
@@ -27,6 +27,8 @@ from hms_gateway.catalog.partitions.reads import Partitions
 from hms_gateway.catalog.people import People
 from hms_gateway.catalog.properties import Properties
 from hms_gateway.catalog.resource_plans import ResourcePlans
+from hms_gateway.catalog.rights.keeper import PolicyKeeper
+from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
 from hms_gateway.catalog.runtime_records import RuntimeRecords, expire_notes
 from hms_gateway.catalog.scheduled_queries import ScheduledQueries, expire_executions
 from hms_gateway.catalog.schemas import Schemas
@@ -60,6 +62,7 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.locks import KeyOrder, Leases, Locks
 from hms_gateway.handlers.rights.answers import ExplainedRights
 from hms_gateway.handlers.rights.authorizer import Authorizer, NoGrants
+from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.service import ChangeTrails, Configuration, FileMetadata, Service
 from hms_gateway.handlers.steps import (
     BoundedTexts,
@@ -111,7 +114,6 @@ from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
 
 if TYPE_CHECKING:
-    from hms_gateway.catalog.rights.keeper import PolicyKeeper
     from hms_gateway.iceberg.catalog import Catalog as IcebergCatalog
     from hms_gateway.iceberg.processor import RestProcessor
 
@@ -135,7 +137,7 @@ class Metastore(msgspec.Struct, frozen=True):
     users: UserFile
     chores: Sequence[Chore] = ()
     releases: Releases = msgspec.field(default_factory=Releases)
-    rights: "PolicyKeeper | None" = None
+    rights: PolicyKeeper | None = None
     delegation: DelegationTokens | None = None
     iceberg: "Callable[[], RestProcessor] | None" = None
 
@@ -158,7 +160,6 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     rules = MetastoreSettings(
         warehouse_location=settings.warehouse_location,
         event_seconds_max=settings.metastore.event_seconds_max,
-        partition_mark_seconds_max=settings.partition_mark_seconds_max,
         limit_partition_request=settings.metastore.partitions_per_reply_max or -1,
         refuses_incompatible_column_changes=settings.metastore.refuse_incompatible_column_changes,
         column_change_serdes=settings.column_change_serdes,
@@ -172,7 +173,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
 
     releases = Releases()
     try:
-        events = EventMaker(rules, clock, to_tjson)
+        events = EventMaker(clock, to_tjson)
         lease_settings = _lease_settings(settings)
         leases = LeaseService(store, lease_settings, releases.announce)
         memory = DecodedMemory(settings.limits)
@@ -367,7 +368,7 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     return objection
 
 
-def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "PolicyKeeper | None"]:
+def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], PolicyKeeper | None]:
     """Steps of a call on the way to its handler, in this order; where rights are enforced the policy's keeper.
 
     Raises SettingsError for rules that cannot be read.
@@ -393,10 +394,7 @@ def call_steps(settings: Settings, store: SqlStore) -> tuple[Sequence[Step], "Po
     return steps, keeper
 
 
-def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, "PolicyKeeper"]:
-    # Only here, since a gateway without authorization needs none of it.
-    from hms_gateway.handlers.rights.locations import LocationCheck
-
+def _rights(settings: Settings, store: SqlStore) -> tuple[Authorizer, PolicyKeeper]:
     keeper = policy_keeper(settings, store)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else partial(LocationCheck, store, normalize_location(settings.warehouse_location))
@@ -412,11 +410,11 @@ def _implicit_locks(settings: Settings) -> Sequence[ImplicitLocks]:
     return [ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)]
 
 
-def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper | None") -> ExplainedRights:
+def _explained_rights(settings: Settings, store: SqlStore, keeper: PolicyKeeper | None) -> ExplainedRights:
     """Raises SettingsError for groups that cannot be read."""
     groups = build_groups(settings)
 
-    def keeper_of_now() -> "PolicyKeeper":
+    def keeper_of_now() -> PolicyKeeper:
         try:
             return keeper or policy_keeper(settings, store)
         except SettingsError as error:
@@ -438,11 +436,8 @@ def _explained_rights(settings: Settings, store: SqlStore, keeper: "PolicyKeeper
     )
 
 
-def policy_keeper(settings: Settings, store: SqlStore) -> "PolicyKeeper":
+def policy_keeper(settings: Settings, store: SqlStore) -> PolicyKeeper:
     """Knows who may do what by catalog, settings and rules. Raises SettingsError for rules that cannot be read."""
-    from hms_gateway.catalog.rights.keeper import PolicyKeeper
-    from hms_gateway.catalog.rights.rules_file import RulesError, RulesFile
-
     try:
         rules = RulesFile(settings.authorization_rules_file)
     except RulesError as error:
@@ -489,8 +484,7 @@ def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, settings: S
         ),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, partial(expire_notes, store, clock, rules)),
-        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock, rules)),
-        Chore("expire partition marks", EXPIRY_SECONDS, partial(expire_marks, store, clock, rules)),
+        Chore("expire executions of queries", EXPIRY_SECONDS, partial(expire_executions, store, clock)),
     )
 
 
@@ -519,9 +513,9 @@ def _handlers(
         Truncations(store, files, clock, events),
         MaterializedViews(store, clock, events, ViewFreshnessService(store)),
         Partitions(store, rules, to_tjson, limits),
-        PartitionAdditions(*parts, limits, statistics.of_new_partitions),
-        PartitionChanges(*parts, limits),
-        PartitionDrops(store, files, rules, events, limits),
+        PartitionAdditions(store, files, clock, events, limits, statistics.of_new_partitions),
+        PartitionChanges(store, files, clock, events, limits),
+        PartitionDrops(store, files, events, limits),
         PartitionExchange(store, files, events),
         Roles(store, clock),
         Privileges(store, clock),
@@ -530,13 +524,13 @@ def _handlers(
         Functions(store, clock, events),
         Indexes(store, clock, events, tables),
         Notifications(store, clock, events, limits),
-        PartitionMarks(store, clock, rules),
+        PartitionMarks(store, clock),
         Types(store),
         Properties(store),
         Schemas(store, clock),
         ResourcePlans(store),
         RuntimeRecords(store, clock),
-        ScheduledQueries(store, clock, rules),
+        ScheduledQueries(store, clock),
         FileMetadata(),
     ]
 

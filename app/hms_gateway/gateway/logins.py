@@ -113,7 +113,8 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     Raises KerberosError, SettingsError, CertificateError.
     """
     parts = parts or login_parts(settings)
-    share_of = build_proxies(settings).share_of
+    proxies = build_proxies(settings)
+    share_of = proxies.share_of
     others = () if settings.kerberos.keytab is None else NEGOTIATE_CHALLENGE
     password_and_token = basic_challenge(settings.realm), bearer_challenge(settings.realm)
     challenges = *others, *password_and_token
@@ -121,7 +122,7 @@ def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> 
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     logins: list[Login] = []
     if settings.client_certificates.authority is not None:
-        logins.append(CertificateLogin(objection=_validity(settings).objection, challenges=challenges))
+        logins.append(CertificateLogin(objection=proxies.objection, challenges=challenges))
     if settings.http_networks:
         # Loaded only where it is needed, as issuers and the directory below.
         from hms_gateway.gateway.auth.network_logins import NetworkLogin, NetworkUsers
@@ -197,7 +198,8 @@ def impersonation_rules(settings: Settings) -> dict[str, ImpersonationRule]:
 
 def build_proxies(settings: Settings) -> Proxies:
     """The peers whose word on users and addresses counts, as the settings name them. Raises CertificateError."""
-    trusted = settings.trusted_proxy
+    trusted, revocations = settings.trusted_proxy, settings.client_certificates.revocations
+    validity = CertificateValidity(None if revocations is None else Revocations(revocations, time.monotonic))
     return Proxies(
         trusted.addresses,
         settings.forwarding_proxies,
@@ -205,12 +207,6 @@ def build_proxies(settings: Settings) -> Proxies:
         secret_header=trusted.secret_header,
         needs_certificate=trusted.authority is not None,
         certificate_of=ClientCertificates(trusted, settings.client_certificates).shown,
-        objection=_validity(settings).objection,
+        objection=validity.objection,
         forwarded_header=settings.forwarded_header,
     )
-
-
-def _validity(settings: Settings) -> CertificateValidity:
-    """Raises CertificateError."""
-    file = settings.client_certificates.revocations
-    return CertificateValidity(None if file is None else Revocations(file, time.monotonic))

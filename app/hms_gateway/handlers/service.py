@@ -126,11 +126,16 @@ _HIVES_DEFAULTS: Final = {
     "hive.metastore.client.connect.retry.delay": "1s",
     "hive.metastore.client.socket.lifetime": "0s",
     "hive.metastore.connect.retries": "3",
+    "hive.metastore.event.expiry.duration": "0s",
     "hive.metastore.execute.setugi": "true",
     "hive.metastore.failure.retries": "1",
+    # As many as make directories of partitions.
+    "hive.metastore.fshandler.threads": "15",
     "hive.metastore.orm.retrieveMapNullsAsEmptyStrings": "false",
     "hive.metastore.stats.ndv.densityfunction": "false",
     "hive.metastore.stats.ndv.tuner": "0.0",
+    "hive.stats.autogather": "true",
+    "hive.support.special.characters.tablename": "true",
     "hive.lock.numretries": "100",
     "hive.lock.sleep.between.retries": "60s",
     "hive.unlock.numretries": "10",
@@ -195,8 +200,8 @@ def _meta_configuration(settings: MetastoreSettings) -> dict[str, str]:
     return {
         "hive.metastore.try.direct.sql": "true",
         "hive.metastore.try.direct.sql.ddl": "true",
-        _SOCKET_TIMEOUT: f"{settings.client_socket_timeout_seconds}s",
-        _WHITELIST: settings.partition_name_whitelist_pattern,
+        _SOCKET_TIMEOUT: "600s",
+        _WHITELIST: "",
         "hive.metastore.client.capability.check": "true",
         "hive.metastore.disallow.incompatible.col.type.changes": _text(settings.refuses_incompatible_column_changes),
     }
@@ -209,12 +214,7 @@ def _own_values(settings: MetastoreSettings) -> Mapping[str, str]:
         "hive.metastore.warehouse.dir": settings.warehouse_location,
         "hive.metastore.limit.partition.request": str(settings.limit_partition_request),
         "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),
-        "hive.metastore.partition.inherit.table.properties": settings.partition_inherit_table_properties,
         "hive.metastore.event.db.listener.timetolive": f"{settings.event_seconds_max}s",
-        "hive.metastore.event.expiry.duration": f"{settings.partition_mark_seconds_max}s",
-        "hive.metastore.fshandler.threads": str(settings.directory_threads_max),
-        "hive.stats.autogather": _text(settings.gathers_statistics),
-        "hive.support.special.characters.tablename": _text(settings.allows_slash_in_table_names),
         **settings.hive_configuration,
     }
     return {key: value for key, value in values.items() if value}

@@ -164,9 +164,7 @@ class Transactions:
     def get_valid_write_ids(self, call: Call, rqst: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse:
         request = required(rqst, "rqst")
         tables = [(name, _full_name(name)) for name in request.fullTableNames or ()]
-        lists = self._write_ids.identified_write_ids(
-            tables, request.validTxnList, identifies=bool(request.withTableIds)
-        )
+        lists = self._write_ids.valid_write_ids(tables, request.validTxnList, identifies=bool(request.withTableIds))
         return GetValidWriteIdsResponse([_table_write_ids(seen, table_id) for seen, table_id in lists])
 
     def allocate_table_write_ids(self, call: Call, rqst: AllocateTableWriteIdsRequest) -> AllocateTableWriteIdsResponse:

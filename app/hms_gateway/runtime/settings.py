@@ -338,7 +338,6 @@ class FixedSettings(msgspec.Struct, frozen=True, kw_only=True):
     locks_implicit_pause_seconds: float = 60.0
     lease_seconds_max: int = 86_400
     lease_wait_seconds_max: int = 300
-    partition_mark_seconds_max: int = 0
     column_change_serdes: tuple[str, ...] = (
         "org.apache.hadoop.hive.kudu.KuduSerDe",
         "org.apache.iceberg.mr.hive.HiveIcebergSerDe",

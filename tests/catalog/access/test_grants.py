@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.catalog.access.grants import Privileges, with_privileges
 from hms_gateway.catalog.access.roles import Roles, create_default_roles
-from hms_gateway.metastore.checks.selection import TableName, partitions_of
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
     Database,
@@ -24,6 +24,7 @@ from hms_gateway.rpc.structs import (
     PrivilegeGrantInfo,
     Role,
 )
+from hms_gateway.rpc.structs.base import items_of
 from tests.metastore.statistics_world import P, T, add_partitions, partitions, refusal
 from tests.support.catalog import NOW, Catalog, columns, new_table, open_catalog
 
@@ -419,7 +420,7 @@ def test_new_partitions_inherit_from_tables_that_want_it(catalog: Catalog, servi
 def test_partitions_say_what_their_reader_may_do(catalog: Catalog, service: Privileges) -> None:
     service.grant_privileges(CALL, bag(entry(PARTITION), entry(PARTITION, "ALTER", "staff", GROUP)))
     found = partitions(catalog).list_all(P, -1)
-    with_them = partitions_of(with_privileges(catalog.store, P, found, "anna", ["staff"]))
+    with_them = items_of(with_privileges(catalog.store, P, found, "anna", ["staff"]))
     info = PrivilegeGrantInfo("SELECT", NOW, "root", USER, False)
     first, second = [one.privileges for one in with_them]
     assert (first.userPrivileges, list(first.groupPrivileges)) == ({"anna": [info]}, ["staff"])
@@ -429,7 +430,7 @@ def test_partitions_say_what_their_reader_may_do(catalog: Catalog, service: Priv
 def test_without_a_user_partitions_have_what_the_groups_may_do(catalog: Catalog, service: Privileges) -> None:
     found = partitions(catalog).list_all(P, -1)
     for groups, expected in ((None, PrincipalPrivilegeSet()), (["g"], PrincipalPrivilegeSet(None, {"g": []}))):
-        shown = partitions_of(with_privileges(catalog.store, P, found, None, groups))
+        shown = items_of(with_privileges(catalog.store, P, found, None, groups))
         assert [one.privileges for one in shown] == [expected] * len(shown)
 
 

@@ -150,7 +150,7 @@ def test_a_table_does_not_become_the_owner_of_partitions_outside(world: World, o
     table = world.make_table("theirs", parameters=EXTERNAL, tableType="EXTERNAL_TABLE")
     world.add("a", "1", table="theirs", sd=world.descriptor(f"{outside}/p"))
     alterations = AlterationCalls(
-        world.store, world.files, world.clock, world.settings, EventMaker(world.settings, world.clock, to_tjson)
+        world.store, world.files, world.clock, world.settings, EventMaker(world.clock, to_tjson)
     )
     owned = msgspec.structs.replace(table, parameters={}, tableType="MANAGED_TABLE")
     refused(lambda: alterations.alter(TableName("shop", "theirs"), owned))

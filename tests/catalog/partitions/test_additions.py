@@ -231,22 +231,9 @@ def test_views_have_partitions_without_descriptor(world: World) -> None:
     assert world.names("seen") == ["ds=a/hr=1"]
 
 
-def test_whitelist(tmp_path: Path) -> None:
-    with partition_world(tmp_path, partition_name_whitelist_pattern="[a-z0-9]*") as world:
-        world.add("ok", "1")
-        error = refusal(lambda: world.add("Not-ok", "1"))
-        assert error == MetaException(
-            "Partition value 'Not-ok' contains a character not matched by whitelist pattern '[a-z0-9]*'."
-            "  (configure with hive.metastore.partition.name.whitelist.pattern)"
-        )
-
-
-@pytest.mark.parametrize(("setting", "copied"), [("team", {"team": "red"}), ("*", {"team": "red", "cost": "7"})])
-def test_inherited_table_properties(tmp_path: Path, setting: str, copied: dict[str, str]) -> None:
-    with partition_world(tmp_path, partition_inherit_table_properties=setting) as world:
-        world.make_table("owned", parameters={"team": "red", "cost": "7"})
-        added = world.add("a", "1", table="owned")
-        assert added.parameters == {"transient_lastDdlTime": str(NOW), **copied}
+def test_table_properties_are_not_inherited(world: World) -> None:
+    world.make_table("owned", parameters={"team": "red", "cost": "7"})
+    assert world.add("a", "1", table="owned").parameters == {"transient_lastDdlTime": str(NOW)}
 
 
 def test_files_found_are_counted(world: World) -> None:
@@ -259,21 +246,14 @@ def test_files_found_are_counted(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "environment", "parameters"),
-    [
-        ({"gathers_statistics": False}, {}, {}),
-        ({}, {"DO_NOT_UPDATE_STATS": "true"}, {}),
-        ({}, {}, {"numFiles": "8", "totalSize": "9"}),
-    ],
+    ("environment", "parameters"),
+    [({"DO_NOT_UPDATE_STATS": "true"}, {}), ({}, {"numFiles": "8", "totalSize": "9"})],
 )
-def test_files_are_not_counted(
-    tmp_path: Path, settings: dict[str, Any], environment: dict[str, str], parameters: dict[str, str]
-) -> None:
-    with partition_world(tmp_path, **settings) as world:
-        world.path("shop.db/sales/ds=a/hr=1").mkdir(parents=True)
-        sent = world.partition("a", "1", parameters=parameters)
-        added = world.calls.add(sent, EnvironmentContext(environment))
-        assert added.parameters == {"transient_lastDdlTime": str(NOW), **parameters}
+def test_files_are_not_counted(world: World, environment: dict[str, str], parameters: dict[str, str]) -> None:
+    world.path("shop.db/sales/ds=a/hr=1").mkdir(parents=True)
+    sent = world.partition("a", "1", parameters=parameters)
+    added = world.calls.add(sent, EnvironmentContext(environment))
+    assert added.parameters == {"transient_lastDdlTime": str(NOW), **parameters}
 
 
 @pytest.mark.parametrize(

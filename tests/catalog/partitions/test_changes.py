@@ -169,34 +169,29 @@ FRESH = {"numFiles": "1", "totalSize": "4"}
 
 
 @pytest.mark.parametrize(
-    ("settings", "environment", "sent", "stored"),
+    ("environment", "sent", "stored"),
     [
-        ({}, {}, {}, FRESH),
-        ({}, {"DO_NOT_UPDATE_STATS": "true"}, {}, {}),
-        ({}, {"DO_NOT_UPDATE_STATS": "true"}, {"numFiles": "9", "totalSize": "9"}, {"numFiles": "9", "totalSize": "9"}),
-        ({}, {}, {"numFiles": "9", "totalSize": "9"}, FRESH),
-        ({}, {}, {"numFiles": "0", "totalSize": "0", "COLUMN_STATS_ACCURATE": "{}"}, "as sent"),
-        ({}, {}, {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}, FRESH),
+        ({}, {}, FRESH),
+        ({"DO_NOT_UPDATE_STATS": "true"}, {}, {}),
+        ({"DO_NOT_UPDATE_STATS": "true"}, {"numFiles": "9", "totalSize": "9"}, {"numFiles": "9", "totalSize": "9"}),
+        ({}, {"numFiles": "9", "totalSize": "9"}, FRESH),
+        ({}, {"numFiles": "0", "totalSize": "0", "COLUMN_STATS_ACCURATE": "{}"}, "as sent"),
+        ({}, {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}, FRESH),
         (
-            {},
             {"STATS_GENERATED": "TASK"},
             {"numFiles": "0", "totalSize": "0"},
             FRESH | {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'},
         ),
-        ({"gathers_statistics": False}, {}, {}, {}),
     ],
 )
-def test_quick_statistics(
-    tmp_path: Path, settings: dict[str, Any], environment: dict[str, str], sent: dict[str, str], stored: Any
-) -> None:
-    with partition_world(tmp_path, **settings) as world:
-        world.add("a", "1", parameters={"numFiles": "0", "totalSize": "0"})
-        world.path("shop.db/sales/ds=a/hr=1/part-0").write_text("data")
-        ddl_time = {"transient_lastDdlTime": "1"}
-        changing = changed(world, "a", "1", parameters=sent | ddl_time)
-        world.calls.alter(SALES, changing, EnvironmentContext(environment))
-        expected = (sent if stored == "as sent" else stored) | ddl_time
-        assert world.calls.get(SALES, ["a", "1"]).parameters == expected
+def test_quick_statistics(world: World, environment: dict[str, str], sent: dict[str, str], stored: Any) -> None:
+    world.add("a", "1", parameters={"numFiles": "0", "totalSize": "0"})
+    world.path("shop.db/sales/ds=a/hr=1/part-0").write_text("data")
+    ddl_time = {"transient_lastDdlTime": "1"}
+    changing = changed(world, "a", "1", parameters=sent | ddl_time)
+    world.calls.alter(SALES, changing, EnvironmentContext(environment))
+    expected = (sent if stored == "as sent" else stored) | ddl_time
+    assert world.calls.get(SALES, ["a", "1"]).parameters == expected
 
 
 def test_partitions_of_views_keep_what_they_have(world: World) -> None:
@@ -307,13 +302,6 @@ def test_rename_needs_a_location(world: World) -> None:
     sent = relocated(world, None, "a", "1")
     sent.values = ["b", "1"]
     assert isinstance(refusal(lambda: world.calls.rename(SALES, ["a", "1"], sent)), MetaException)
-
-
-def test_rename_checks_the_whitelist(tmp_path: Path) -> None:
-    with partition_world(tmp_path, partition_name_whitelist_pattern="[a-z0-9]*") as world:
-        world.add("a", "1")
-        sent = changed(world, "a", "1", values=["B", "1"])
-        assert isinstance(refusal(lambda: world.calls.rename(SALES, ["a", "1"], sent)), MetaException)
 
 
 def test_rename_onto_an_existing_directory(world: World) -> None:

@@ -255,12 +255,6 @@ def test_what_cannot_be_is_a_meta_exception_and_leaves_nothing(catalog: Catalog,
     assert list(catalog.warehouse.iterdir()) == []
 
 
-def test_a_slash_may_be_forbidden(catalog: Catalog) -> None:
-    strict = catalog.with_settings(allows_slash_in_table_names=False)
-    error = refusal(lambda: strict.tables.create(new_table("a/b")))
-    assert error == InvalidObjectException("a/b is not a valid object name")
-
-
 def test_an_empty_column_list_is_a_table(catalog: Catalog) -> None:
     catalog.tables.create(new_table(cols=[]))
     assert get(catalog).sd.cols == []
@@ -349,12 +343,6 @@ def test_the_mark_that_keeps_statistics_is_taken_where_files_are_counted(
 
 def test_a_new_directory_is_not_counted(catalog: Catalog) -> None:
     catalog.tables.create(new_table())
-    assert "numFiles" not in get(catalog).parameters
-
-
-def test_counting_can_be_turned_off(catalog: Catalog, tmp_path: Path) -> None:
-    catalog = catalog.with_settings(gathers_statistics=False)
-    catalog.tables.create(new_table(location=files_in(tmp_path / "there", a=3)))
     assert "numFiles" not in get(catalog).parameters
 
 

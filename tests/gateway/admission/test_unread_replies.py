@@ -53,7 +53,7 @@ def test_the_oldest_of_the_user_or_the_address_in_the_way_goes():
             "share_per_user of unread_reply_bytes_max": 1,
             "share_per_address of unread_reply_bytes_max": 1,
         }
-        assert it.replies.bytes_counted == 65
+        assert it.replies.ledger.taken == 65
 
     asyncio.run(scenario())
 
@@ -86,10 +86,10 @@ def test_a_single_reply_fits_however_long_it_is_and_what_is_taken_is_given_back(
     async def scenario() -> None:
         it = Counted()
         buffer = it.paused(1_000_000, "ann", "a")
-        assert (buffer.is_aborted, it.replies.bytes_counted) == (False, 40)
+        assert (buffer.is_aborted, it.replies.ledger.taken) == (False, 40)
         for _ in range(2):
             it.replies.resumed(buffer)
-        assert it.replies.bytes_counted == 0
+        assert it.replies.ledger.taken == 0
 
     asyncio.run(scenario())
 
@@ -99,7 +99,7 @@ def test_only_a_client_that_takes_nothing_is_cut_off():
         it = Counted(stall_seconds_max=0.0)
         stalled, slow = it.paused(20, "ann", "a"), it.paused(20, "bob", "b", taken=1)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while it.replies.bytes_counted:
+            while it.replies.ledger.taken:
                 await asyncio.sleep(0)
         assert (stalled.is_aborted, slow.is_aborted, slow.size) == (True, False, 0)
         assert it.metrics.limited == {"write_stall_seconds_max": 1}

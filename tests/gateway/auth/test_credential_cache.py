@@ -4,8 +4,9 @@ from hms_gateway.gateway.auth import credentials
 from hms_gateway.gateway.auth.credentials import CredentialCache
 
 
-def test_headers_are_bounded_and_the_least_used_goes_first():
-    known = CredentialCache(entries_max=2)
+def test_headers_are_bounded_and_the_least_used_goes_first(monkeypatch):
+    monkeypatch.setattr(credentials, "REMEMBERED_MAX", 2)
+    known = CredentialCache()
     known.remember(b"a", "ann")
     known.remember(b"b", "bob")
     assert known.find(b"a") == "ann"

@@ -15,7 +15,6 @@ from hms_gateway.metastore.filters.binding import (
 )
 from hms_gateway.metastore.filters.grammar import FilterError, Operator, parse_filter
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
-from hms_gateway.metastore.vocabulary.typed_values import ValueClass
 from tests.support.filter_evaluation import evaluate
 
 KEYS = [("ds", "string"), ("hr", "int"), ("d", "date")]
@@ -33,7 +32,7 @@ def selected(text: str, keys: Sequence[tuple[str, str]] = KEYS, rows: Sequence[l
     tree = parse_filter(text)
     assert tree is not None
     bound = bind(tree, keys)
-    return [number for number, row in enumerate(rows) if evaluate(bound, row)]
+    return [number for number, row in enumerate(rows) if evaluate(bound, keys, row)]
 
 
 @pytest.mark.parametrize(
@@ -139,19 +138,17 @@ def test_a_literal_that_does_not_fit_the_type_is_an_error(type_name: str, text: 
     assert str(refused.value) == "Filtering is supported only on partition keys of type string"
 
 
-def test_bound_filters_hold_positions_classes_and_sort_keys() -> None:
+def test_bound_filters_hold_positions_and_sort_keys() -> None:
     tree = parse_filter(
         "hr = 01 and (ds) in ('b', 'a', 'b', '') and d between '2024-1-1' and '2024-02-01'"
         " and (struct(d, ds)) in (const struct('2024-1-1', 'a'), const struct('2024-01-01', 'a'))"
     )
     assert tree is not None
-    bound = bind(tree, KEYS)
-    assert bound.classes == (ValueClass.TEXT, ValueClass.INTEGER, ValueClass.DATE)
-    assert bound.root == BoundAnd(
+    assert bind(tree, KEYS) == BoundAnd(
         (
-            BoundComparison(1, ValueClass.INTEGER, Operator.EQUAL, "350011"),
-            BoundIn(0, ValueClass.TEXT, ("b", "a", DEFAULT_PARTITION_NAME), negated=False),
-            BoundBetween(2, ValueClass.DATE, "2024-01-01", "2024-02-01", negated=False),
+            BoundComparison(1, Operator.EQUAL, "350011"),
+            BoundIn(0, ("b", "a", DEFAULT_PARTITION_NAME), negated=False),
+            BoundBetween(2, "2024-01-01", "2024-02-01", negated=False),
             BoundMultiIn((2, 0), (("2024-01-01", "a"),), negated=False),
         )
     )
@@ -235,7 +232,8 @@ def test_filters_mean_what_they_say(condition: tuple[str, Predicate], rows: list
     text, predicate = condition
     tree = parse_filter(text)
     assert tree is not None
-    bound = bind(tree, [("s", "string"), ("n", "int")])
+    keys = [("s", "string"), ("n", "int")]
+    bound = bind(tree, keys)
     for word, number, zeros in rows:
         spelled = f"{'-' if number < 0 else ''}{'0' * zeros}{abs(number)}"
-        assert evaluate(bound, [word, spelled]) is predicate(word, number)
+        assert evaluate(bound, keys, [word, spelled]) is predicate(word, number)

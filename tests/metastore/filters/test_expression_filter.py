@@ -19,7 +19,7 @@ def selected(expression: Expression) -> tuple[list[int], bool]:
     if isinstance(found.selected, bool):
         return list(range(len(VALUES))) if found.selected else [], found.is_exact
     bound = bind(found.selected, KEYS)
-    return [number for number, values in enumerate(VALUES) if evaluate(bound, values)], found.is_exact
+    return [number for number, values in enumerate(VALUES) if evaluate(bound, KEYS, values)], found.is_exact
 
 
 def check(one: Recorded) -> bool:

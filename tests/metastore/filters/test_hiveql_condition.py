@@ -184,7 +184,7 @@ def test_what_is_selected_is_what_sql_selects(condition):
     keys = [("region", "string"), ("hr", "int")]
     bound = bind(parse_filter(metastore_filter(condition, keys)), keys)
     # The empty text is the default partition, which is a text of its own to the metastore.
-    assert {row for row in _ROWS if row[0] and evaluate(bound, [row[0], str(row[1])])} == {
+    assert {row for row in _ROWS if row[0] and evaluate(bound, keys, [row[0], str(row[1])])} == {
         row for row in wanted if row[0]
     }
 
@@ -198,8 +198,8 @@ def test_a_text_is_the_same_text_or_refused(text):
         assert ("'" in text and '"' in text) or text.endswith("\\")
         return
     bound = bind(parse_filter(found), keys)
-    assert evaluate(bound, [text])
-    assert not evaluate(bound, [f"{text}x"])
+    assert evaluate(bound, keys, [text])
+    assert not evaluate(bound, keys, [f"{text}x"])
 
 
 @given(st.text("a%_\\.*'", max_size=6))

@@ -38,6 +38,7 @@ COMPONENTS = st.text(alphabet="ab=%20 :?#é", min_size=1, max_size=5)
         ("/a:b/c", "file:/a:b/c"),
         ("hdfs:/a", "hdfs:/a"),
         ("hdfs:///a", "hdfs:/a"),
+        ("//other/a", "file://other/a"),
         ("s3a://bucket", "s3a://bucket/"),
         ("s3a://bucket/", "s3a://bucket/"),
         ("s3a://bucket/a//b/", "s3a://bucket/a/b"),
@@ -51,21 +52,6 @@ COMPONENTS = st.text(alphabet="ab=%20 :?#é", min_size=1, max_size=5)
 def test_locations_are_normalised_as_hadoop_does(given_text: str, stored: str) -> None:
     assert normalize_location(given_text) == stored
     assert normalize_location(stored) == stored
-
-
-@pytest.mark.parametrize(
-    ("given_text", "stored"),
-    [
-        ("/a/b", "hdfs://nn:8020/a/b"),
-        ("hdfs:/a", "hdfs://nn:8020/a"),
-        ("hdfs:///a", "hdfs://nn:8020/a"),
-        ("hdfs://other/a", "hdfs://other/a"),
-        ("file:/a", "file:/a"),
-        ("//other/a", "hdfs://other/a"),
-    ],
-)
-def test_the_default_file_system_fills_what_is_missing(given_text: str, stored: str) -> None:
-    assert normalize_location(given_text, "hdfs://nn:8020") == stored
 
 
 def test_a_relative_path_is_refused() -> None:

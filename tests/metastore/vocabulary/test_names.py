@@ -33,7 +33,7 @@ def test_anything_else_is_refused_with_the_texts_of_its_kind(name: str) -> None:
     with pytest.raises(InvalidName) as refused:
         check_database_name(name)
     assert str(refused.value) == f"{name} is not a valid database name"
-    for check in (check_function_name, lambda name: check_table_name(name, allows_slash=False)):
+    for check in (check_function_name, check_table_name):
         with pytest.raises(InvalidName) as refused:
             check(name)
         assert str(refused.value) == f"{name} is not a valid object name"
@@ -52,10 +52,8 @@ def test_names_of_databases_and_tables_may_hold_hyphens_where_asked() -> None:
         check_table_name("a-b.c", allows_hyphen=True)
 
 
-def test_only_a_table_name_may_hold_a_slash_and_only_if_set() -> None:
+def test_only_a_table_name_may_hold_a_slash() -> None:
     check_table_name("a/b")
-    with pytest.raises(InvalidName):
-        check_table_name("a/b", allows_slash=False)
     with pytest.raises(InvalidName):
         check_function_name("a/b")
     with pytest.raises(InvalidName):

@@ -10,7 +10,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
     alter_table_counts_files,
     check_expected,
     create_counts_files,
-    inherited,
     parse_accuracy,
     render_accuracy,
     says_true,
@@ -48,13 +47,6 @@ def test_the_ddl_time_of_a_partition_must_be_a_number(given: str) -> None:
 def test_null_values_are_dropped() -> None:
     assert without_nulls({"a": "b", "c": None}) == {"a": "b"}
     assert without_nulls(None) == {}
-
-
-@pytest.mark.parametrize(("setting", "names"), [("", []), ("a", ["a"]), ("a, b,x", ["a", "b"]), ("*", ["a", "b", "c"])])
-def test_partitions_inherit_the_parameters_that_are_set(setting: str, names: list[str]) -> None:
-    assert inherited({"a": "1", "b": "2", "c": "3"}, setting) == {
-        name: {"a": "1", "b": "2", "c": "3"}[name] for name in names
-    }
 
 
 def test_compare_and_set_compares_one_parameter() -> None:

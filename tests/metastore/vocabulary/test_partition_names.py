@@ -1,5 +1,3 @@
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +7,8 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     IncompletePartitionName,
     InvalidPartitionName,
     PartitionCountMismatch,
-    PartitionValueRefused,
     canonical_value,
-    check_valid_characters,
     escape,
-    have_valid_characters,
     make_name,
     name_to_spec,
     name_to_values,
@@ -141,24 +136,6 @@ def test_no_name_is_refused(name: str | None, text: str) -> None:
 def test_the_helper_methods_split_at_the_last_equals_sign(name: str, spec: dict[str, str]) -> None:
     assert name_to_spec(name) == spec
     assert name_to_values(name) == list(spec.values())
-
-
-def test_without_a_whitelist_every_value_is_valid() -> None:
-    assert have_valid_characters(["a/b", ""], None)
-    check_valid_characters(["a/b"], None)
-
-
-def test_the_whitelist_must_match_every_value_as_a_whole() -> None:
-    whitelist = re.compile("[a-z]+")
-    assert have_valid_characters(["a", "bc"], whitelist)
-    assert not have_valid_characters(["a", "b1"], whitelist)
-    check_valid_characters(["a", "bc"], whitelist)
-    with pytest.raises(PartitionValueRefused) as refused:
-        check_valid_characters(["a", "b1"], whitelist)
-    assert str(refused.value) == (
-        "Partition value 'b1' contains a character not matched by whitelist pattern '[a-z]+'."
-        "  (configure with hive.metastore.partition.name.whitelist.pattern)"
-    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from hms_gateway.txn.rules.locks import (
     TxnId,
     block_of,
     blockers,
-    conflicts,
     deadlock_victim,
     find_cycle,
     has_expired,
@@ -45,6 +44,11 @@ def lock(
     db_name, _, table_name = table.partition(".")
     place = target(db_name, table_name, partition)
     return Lock(LockId(lock_id), number, TxnId(txn), place, TYPES[type_name], not waits, shares, beat)
+
+
+def conflicts(requested: Lock, existing: Lock) -> bool:
+    """Whether a request of one component waits for a lock that another one holds."""
+    return block_of([requested], [replace(existing, is_acquired=True)]) is not None
 
 
 def cells() -> list[tuple[str, str, str]]:

@@ -23,7 +23,7 @@ from hms_gateway.catalog.access.grant_rows import (
 from hms_gateway.catalog.access.roles import all_roles_of, check_role, is_grant, principal
 from hms_gateway.catalog.arguments import is_newer, with_fields, with_plain_name
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.checks.selection import TableName, partitions_of, values_name
+from hms_gateway.metastore.checks.selection import TableName, values_name
 from hms_gateway.metastore.ports.store import Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
@@ -43,6 +43,7 @@ from hms_gateway.rpc.structs import (
     PrivilegeBag,
     PrivilegeGrantInfo,
 )
+from hms_gateway.rpc.structs.base import items_of
 from hms_gateway.rpc.structs.catalogs import DEFAULT_CATALOG, catalog_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import creation_seconds
@@ -263,7 +264,7 @@ def with_privileges(
             return partitions
         roles = all_roles_of(snapshot, user, groups or ())
         by_id = GrantRows(snapshot).on_partitions(table.table_id)
-        each = partitions_of(partitions)
+        each = items_of(partitions)
         names = [make_name(table.key_names, one.values or []) for one in each]
         ids = StatisticsRows(snapshot).partition_ids(table, names)
         return [

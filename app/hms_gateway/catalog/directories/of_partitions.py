@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+THREADS_MAX: Final = 15
 # Fewer calls than this are not worth starting threads for.
 _FEW: Final = 8
 # Neither are any number of calls that take no longer than this: a local directory takes a fiftieth of it, and threads
@@ -39,7 +40,9 @@ class Found(msgspec.Struct, frozen=True):
 class PartitionDirectories:
     """Directories of many partitions at once, in threads where each is a request to a remote store."""
 
-    def __init__(self, files: Directories, threads_max: int, seconds: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self, files: Directories, threads_max: int = THREADS_MAX, seconds: Callable[[], float] = perf_counter
+    ) -> None:
         """`seconds` is the clock that measures what is slow."""
         self._files = files
         self._threads_max = threads_max

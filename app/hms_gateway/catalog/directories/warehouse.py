@@ -63,14 +63,13 @@ class Warehouse:
     """Directories by the warehouse's rules. File errors are MetaExceptions unless a method says otherwise."""
 
     def __init__(self, settings: MetastoreSettings, files: Directories) -> None:
-        self._default_file_system = settings.default_file_system
         self._files = files
         self.root: Final = self.normalized(settings.warehouse_location)
 
     def normalized(self, location: str) -> str:
         """The form in which a location is stored. Raises MetaException."""
         try:
-            return normalize_location(location, self._default_file_system)
+            return normalize_location(location)
         except LocationError as error:
             raise MetaException(str(error)) from error
 

@@ -12,7 +12,6 @@ from hms_gateway.catalog.arguments import table_shown
 from hms_gateway.catalog.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.catalog.partitions.specs import partitions_of
 from hms_gateway.catalog.partitions.writes import (
-    PartitionValues,
     check_count,
     location_of,
     properties,
@@ -50,12 +49,10 @@ from hms_gateway.metastore.vocabulary.locations import (
 from hms_gateway.metastore.vocabulary.parameters import (
     FAST_STATISTICS,
     add_partition_counts_files,
-    inherited,
     with_ddl_time,
     with_fast_statistics,
     with_new_ddl_time,
 )
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -118,7 +115,6 @@ class PartitionAdditions:
         store: Store,
         files: Directories,
         clock: Clock,
-        settings: MetastoreSettings,
         events: EventMaker,
         limits: Limits,
         on_insert: OnInsert,
@@ -126,10 +122,8 @@ class PartitionAdditions:
         """`on_insert` runs in the unit of work that adds partitions, once they are there."""
         self._on_insert = on_insert
         self._store = store
-        self._directories = PartitionDirectories(files, settings.directory_threads_max)
-        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
+        self._directories = PartitionDirectories(files)
         self._clock = clock
-        self._settings = settings
         self._limits = limits
         self._events = PartitionEvents(events)
 
@@ -299,7 +293,7 @@ class PartitionAdditions:
         if request.owner is not None:
             _check_owner(request.owner, given)
         for partition in given:
-            self._values.check(partition.values)
+            required(partition.values, "partition values")
         names = [values_name(table, partition.values) for partition in given]
         existing = set(snapshot.partition_names(table, Selection(names=names)))
         return table, self._plan(table, list(zip(names, given, strict=True)), existing, request)
@@ -309,7 +303,6 @@ class PartitionAdditions:
     ) -> list[NewPartition]:
         planned: dict[str, NewPartition] = {}
         now = self._clock.seconds()
-        from_table = inherited(table_parameters(table), self._settings.partition_inherit_table_properties)
         for name, partition in given:
             if name in existing:
                 if request.skips_existing:
@@ -323,7 +316,7 @@ class PartitionAdditions:
             added.createTime = creation_seconds(partition.createTime, now)
             added.lastAccessTime = partition.lastAccessTime or 0
             dated = with_new_ddl_time if request.renews_ddl_time else with_ddl_time
-            added.parameters = dated(partition.parameters or {}, now) | from_table
+            added.parameters = dated(partition.parameters or {}, now)
             planned[name] = NewPartition(name, added)
         return list(planned.values())
 
@@ -339,11 +332,10 @@ class PartitionAdditions:
         default = default_partition_location(root, name) if root else None
         if not given.location:
             return _placed(given, default)
-        file_system = self._settings.default_file_system
-        if root and given.location == default and is_normalized(root, file_system):
+        if root and given.location == default and is_normalized(root):
             return _placed(given, default)
         try:
-            return _placed(given, normalize_location(given.location, file_system))
+            return _placed(given, normalize_location(given.location))
         except LocationError as error:
             raise MetaException(str(error)) from error
 
@@ -355,9 +347,7 @@ class PartitionAdditions:
             return []
         placed = {location: one for one in planned if (location := location_of(one.partition))}
         made.names.update((location, one.name) for location, one in placed.items())
-        counts_files = self._settings.gathers_statistics and add_partition_counts_files(
-            table.table.tableType, environment
-        )
+        counts_files = add_partition_counts_files(table.table.tableType, environment)
         counted = {location for location, one in placed.items() if counts_files and _lacks_statistics(one.partition)}
         self._directories.check_places(placed, is_owned=not is_external(table_parameters(table)))
         with file_errors_as_meta():

@@ -10,7 +10,6 @@ from hms_gateway.catalog.directories.of_partitions import PartitionDirectories
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, MoveTakenBack
 from hms_gateway.catalog.partitions.writes import (
     Conflict,
-    PartitionValues,
     check_count,
     location_of,
     placed,
@@ -56,7 +55,6 @@ from hms_gateway.metastore.vocabulary.parameters import (
     with_partition_ddl_time,
     written_under,
 )
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_transactional, is_view
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -133,21 +131,11 @@ class PartitionChanges:
     Raise InvalidOperationException and MetaException.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        files: Directories,
-        clock: Clock,
-        settings: MetastoreSettings,
-        events: EventMaker,
-        limits: Limits,
-    ) -> None:
+    def __init__(self, store: Store, files: Directories, clock: Clock, events: EventMaker, limits: Limits) -> None:
         self._store = store
         self._files = files
-        self._directories = PartitionDirectories(files, settings.directory_threads_max)
-        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
+        self._directories = PartitionDirectories(files)
         self._clock = clock
-        self._settings = settings
         self._limits = limits
         self._events = PartitionEvents(events)
         self._moves = PartitionMoves(store, files)
@@ -301,15 +289,13 @@ class PartitionChanges:
             return before
         given = required(sent, "storage descriptor")
         try:
-            placed = elsewhere(given, normalize_location(given.location, self._settings.default_file_system))
+            placed = elsewhere(given, normalize_location(given.location))
         except LocationError as error:
             raise MetaException(str(error)) from error
         return with_known_skew(before, placed)
 
     def _counted(self, table: StoredTable, changes: Sequence[_Change], environment: Mapping[str, str]) -> list[_Change]:
         """The changes with files counted where that is due (semantics §3.6)."""
-        if not self._settings.gathers_statistics:
-            return list(changes)
         due = [
             location
             for change in changes
@@ -355,7 +341,7 @@ class PartitionChanges:
         table = table_name.find(snapshot)
         if table is None:
             raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
-        self._values.check(sent.values)
+        required(sent.values, "partition values")
         before = snapshot.partition(table, values_name(table, values))
         if before is None:
             raise InvalidOperationException("Unable to rename partition because old partition does not exist")
@@ -381,7 +367,7 @@ class PartitionChanges:
             return change, None
         if table.table.tableType == TableType.EXTERNAL_TABLE or not self._files.manages(source):
             return _at(change, source), None
-        model = normalize_location(model, self._settings.default_file_system)
+        model = normalize_location(model)
         target = on_file_system_of(default_partition_location(root, change.after.name), model)
         if not same_file_system(source, target):
             raise InvalidOperationException(
@@ -402,8 +388,7 @@ class PartitionChanges:
     def _counted_source(self, table: StoredTable, change: _Change) -> _Change:
         """With the files counted where they still are; those of external tables are not counted here."""
         source = location_of(change.before.partition)
-        is_external = table.table.tableType == TableType.EXTERNAL_TABLE
-        if source is None or is_external or not self._settings.gathers_statistics:
+        if source is None or table.table.tableType == TableType.EXTERNAL_TABLE:
             return change
         before, after = _parameters(change.before), _parameters(change.after)
         if not alter_partition_counts_files(table.table.tableType, before, after, {}):

@@ -26,7 +26,6 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import (
@@ -55,11 +54,9 @@ class PartitionDrops:
     Purging is what every deletion here does. Raise NoSuchObjectException and MetaException.
     """
 
-    def __init__(
-        self, store: Store, files: Directories, settings: MetastoreSettings, events: EventMaker, limits: Limits
-    ) -> None:
+    def __init__(self, store: Store, files: Directories, events: EventMaker, limits: Limits) -> None:
         self._store = store
-        self._directories = PartitionDirectories(files, settings.directory_threads_max)
+        self._directories = PartitionDirectories(files)
         self._limits = limits
         self._events = PartitionEvents(events)
 

@@ -19,7 +19,6 @@ from hms_gateway.catalog.partitions.specs import (
     is_grouping,
     list_spec,
 )
-from hms_gateway.catalog.partitions.writes import PartitionValues
 from hms_gateway.catalog.statistics.aggregation import partition_for
 from hms_gateway.catalog.statistics.column_statistics import with_statistics
 from hms_gateway.metastore.checks.errors import required
@@ -30,8 +29,6 @@ from hms_gateway.metastore.checks.selection import (
     matching_filter,
     matching_partial,
     named_values,
-    names_of,
-    partitions_of,
     values_name,
 )
 from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
@@ -67,7 +64,7 @@ from hms_gateway.rpc.structs import (
     PartitionValuesRow,
     Struct,
 )
-from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.base import EncodedTexts, items_of
 from hms_gateway.runtime.limits import Limits
 
 # Still encoded, or nothing at all.
@@ -94,7 +91,6 @@ class Partitions:
     ) -> None:
         self._store = store
         self._request_max = settings.limit_partition_request
-        self._values = PartitionValues(settings.partition_name_whitelist_pattern)
         self._to_tjson = to_tjson
         self._limits = limits
 
@@ -113,7 +109,7 @@ class Partitions:
         table = table_shown(call, db_name, tbl_name)
         found = [self._get(table, lambda _: part_vals)]
         shown = with_privileges(self._store, table, found, user_name, group_names)
-        return found[0] if shown is found else Uncacheable(partitions_of(shown)[0])
+        return found[0] if shown is found else Uncacheable(items_of(shown)[0])
 
     def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
         """The partition a client names, with its keys in any order (semantics §2.13)."""
@@ -209,7 +205,7 @@ class Partitions:
         req = required(req, "req")
         table = table_shown(call, req.dbName, req.tblName, req.catName)
         select = _all if req.partValues is None else _by_partial_values(req.partValues)
-        return GetPartitionNamesPsResponse(names=names_of(self._names(table, _limit(req.maxParts), select)))
+        return GetPartitionNamesPsResponse(names=items_of(self._names(table, _limit(req.maxParts), select)))
 
     def get_partitions_by_filter(
         self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
@@ -280,10 +276,8 @@ class Partitions:
         return GetPartitionsResponse(self._specs(name, -1, select, Projection.of(request.projectionSpec)))
 
     def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
-        values = part_vals or []
-        if throw_exception:
-            self._values.check(values)
-        return self._values.are_valid(values)
+        """Without a whitelist of characters, which Hive has by a setting, every value is valid (semantics §1.1)."""
+        return True
 
     def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
         return name_to_values(required(part_name, "partition name"))

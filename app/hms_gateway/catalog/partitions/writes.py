@@ -1,42 +1,16 @@
 """What all changes of partitions share: load and decide first, then write only if nothing moved in between."""
 
 import copy
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from hms_gateway.catalog.arguments import with_fields
-from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import StoredDescriptors, elsewhere
 from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
 from hms_gateway.metastore.vocabulary.parameters import written_under
-from hms_gateway.metastore.vocabulary.partition_names import (
-    PartitionValueRefused,
-    check_valid_characters,
-    have_valid_characters,
-)
 from hms_gateway.rpc.structs import EnvironmentContext, FieldSchema, MetaException, Partition
 from hms_gateway.runtime.limits import Limits
-
-
-class PartitionValues:
-    """The whitelist an operator may set; without one every value is fine."""
-
-    def __init__(self, whitelist_pattern: str) -> None:
-        self._whitelist = re.compile(whitelist_pattern) if whitelist_pattern else None
-
-    def are_valid(self, values: Sequence[str] | None) -> bool:
-        """Tell whether every value matches the whitelist as a whole."""
-        return have_valid_characters(required(values, "partition values"), self._whitelist)
-
-    def check(self, values: Sequence[str] | None) -> None:
-        """Raise MetaException for the first value that does not match."""
-        try:
-            check_valid_characters(required(values, "partition values"), self._whitelist)
-        except PartitionValueRefused as error:
-            raise MetaException(str(error)) from error
-
 
 T = TypeVar("T")
 

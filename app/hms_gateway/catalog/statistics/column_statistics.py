@@ -25,7 +25,7 @@ from hms_gateway.catalog.statistics.shapes import (
 )
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
-from hms_gateway.metastore.checks.selection import TableName, partitions_of
+from hms_gateway.metastore.checks.selection import TableName
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import Event, NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import PartitionId, normalize
@@ -65,6 +65,7 @@ from hms_gateway.rpc.structs import (
     Table,
     TableStatsRequest,
 )
+from hms_gateway.rpc.structs.base import items_of
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import is_recorded
 from hms_gateway.storage.catalog.statistics import ColumnFigures, StatisticsRows
@@ -481,7 +482,7 @@ def with_statistics(
     valid_write_ids: str | None,
 ) -> list[Partition] | EncodedList:
     """Copies of a table's partitions that carry what is known about their columns, as far as it holds."""
-    each = partitions_of(partitions)
+    each = items_of(partitions)
 
     def work(snapshot: Snapshot) -> list[Partition]:
         table = _loaded(snapshot, name)

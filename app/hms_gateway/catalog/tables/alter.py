@@ -278,7 +278,7 @@ class TableAlterations:
         by_newer: bool,
     ) -> AlterRequest:
         given = required(table, "new table")
-        complaint = _complaint(name, given, self._settings, by_newer=by_newer)
+        complaint = _complaint(name, given, by_newer=by_newer)
         db_name = normalize(given.dbName or required(name.db_name, "database name"))
         sent_location = given.sd.location if given.sd else None
         if sent_location:
@@ -423,7 +423,7 @@ def decide(
         after = with_location(after, move[1])
         files = FileWork(move=move)
     else:
-        after, counts_files = _counted(request, after, settings)
+        after, counts_files = _counted(request, after)
         files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
     if not request.is_recorded:
         _check_place(before, after, context, warehouse)
@@ -448,22 +448,15 @@ def _check_place(before: Table, after: Table, context: AlterContext, warehouse: 
         warehouse.check_place(adopted)
 
 
-def _complaint(
-    name: TableName, given: Table, settings: MetastoreSettings, *, by_newer: bool
-) -> InvalidOperationException | MetaException | None:
+def _complaint(name: TableName, given: Table, *, by_newer: bool) -> InvalidOperationException | MetaException | None:
     keeps_name = normalize(given.tableName or "") == normalize(name.tbl_name or "")
     if given.dbName is not None and prefix_of(given.dbName) != prefix_of(name.db_name):
         old, new = catalog_of(name.db_name), catalog_of(given.dbName)
         text = f"Tables cannot be moved between catalogs, old catalog{old}, new catalog {new}"
         return InvalidOperationException(text)
     try:
-        check_shape(
-            given,
-            allows_slash=settings.allows_slash_in_table_names,
-            allows_hyphen=by_newer or keeps_name,
-            refusal=InvalidOperationException,
-            checks_keys=False,
-        )
+        allows_hyphen = by_newer or keeps_name
+        check_shape(given, allows_hyphen=allows_hyphen, refusal=InvalidOperationException, checks_keys=False)
         check_serde(given.sd)
         if by_newer:
             check_bucket_columns(given, InvalidOperationException)
@@ -573,10 +566,10 @@ def _move_of_rename(
     return (old_location, on_file_system_of(target, old_location)) if warehouse.manages(old_location) else None
 
 
-def _counted(request: AlterRequest, after: Table, settings: MetastoreSettings) -> tuple[Table, bool]:
+def _counted(request: AlterRequest, after: Table) -> tuple[Table, bool]:
     """Whether files are to be counted. The mark DO_NOT_UPDATE_STATS is taken where they would be."""
     counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
-    if request.is_recorded or not counts or not settings.gathers_statistics:
+    if request.is_recorded or not counts:
         return after, False
     parameters, keeps_statistics = take_do_not_update(after.parameters or {})
     return with_parameters(after, parameters), not keeps_statistics

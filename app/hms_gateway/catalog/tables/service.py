@@ -72,7 +72,6 @@ class TableService:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._settings = settings
         self._warehouse: Final = Warehouse(settings, files)
         self._moves: Final = DirectoryMoves(store, files)
         self._known: Final = KnownPlaces(store, files)
@@ -165,13 +164,7 @@ class TableService:
                 _LOG.warning("Kept %s: it may be used: %s", one.location, error)
 
     def _checked(self, given: Table, *, allows_hyphen: bool) -> Table:
-        check_shape(
-            given,
-            allows_slash=self._settings.allows_slash_in_table_names,
-            allows_hyphen=allows_hyphen,
-            refusal=InvalidObjectException,
-            checks_keys=True,
-        )
+        check_shape(given, allows_hyphen=allows_hyphen, refusal=InvalidObjectException, checks_keys=True)
         check_skewed_columns(given, InvalidObjectException)
         now = self._clock.seconds()
         new = stored_table(given, normalize(required(given.dbName, "database name")), now)
@@ -186,7 +179,7 @@ class TableService:
 
     def _taken_mark(self, table: Table) -> tuple[Table, bool]:
         """Without the mark DO_NOT_UPDATE_STATS where files of such a table are counted, and whether it was set."""
-        if is_view(table.tableType) or table.partitionKeys or not self._settings.gathers_statistics:
+        if is_view(table.tableType) or table.partitionKeys:
             return table, False
         parameters, keeps_statistics = take_do_not_update(table.parameters or {})
         return with_parameters(table, parameters), keeps_statistics
@@ -204,7 +197,7 @@ class TableService:
         self, table: Table, location: str, environment: EnvironmentContext | None, *, directory_existed: bool
     ) -> Table:
         parameters = table.parameters or {}
-        counts = self._settings.gathers_statistics and create_counts_files(
+        counts = create_counts_files(
             table.tableType,
             parameters,
             is_partitioned=bool(table.partitionKeys),

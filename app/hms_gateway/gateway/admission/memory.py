@@ -87,18 +87,14 @@ class UnreadReplies:
     """
 
     def __init__(self, limits: Limits, refusals: Refusals, *, stall_seconds_max: float) -> None:
-        self._ledger = Ledger(limits, "unread_reply_bytes_max")
+        self.ledger = Ledger(limits, "unread_reply_bytes_max")
         # A single reply fits into every share, however long it is.
-        self._counted_max = min(self._ledger.per_user.value, self._ledger.per_address.value)
+        self._counted_max = min(self.ledger.per_user.value, self.ledger.per_address.value)
         self._refusals = refusals
         self._stall_seconds_max = stall_seconds_max
         # In the order of `until`.
         self._unread: dict[asyncio.Transport, _Unread] = {}
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def bytes_counted(self) -> int:
-        return self._ledger.taken
 
     def paused(self, transport: asyncio.Transport, holder: Holder) -> None:
         """More was written than the client takes; also when yet more was."""
@@ -111,7 +107,7 @@ class UnreadReplies:
         counted = min(size, self._counted_max)
         if not counted:
             return
-        while (bound := self._ledger.take(counted, holder)) is not None:
+        while (bound := self.ledger.take(counted, holder)) is not None:
             self._cut(self._longest_waiting(bound, holder), bound.name)
         until = asyncio.get_running_loop().time() + self._stall_seconds_max
         self._unread[transport] = _Unread(holder, counted, size, until)
@@ -120,11 +116,11 @@ class UnreadReplies:
         """The client has taken most of it, or has gone; harmless where nothing was counted."""
         unread = self._unread.pop(transport, None)
         if unread is not None:
-            self._ledger.give_back(unread.counted, unread.holder)
+            self.ledger.give_back(unread.counted, unread.holder)
 
     def _longest_waiting(self, bound: Bound, holder: Holder) -> asyncio.Transport:
-        present = [one for one, of in self._unread.items() if self._ledger.makes_room(bound, holder, of.holder)]
-        if bound == self._ledger.total:
+        present = [one for one, of in self._unread.items() if self.ledger.makes_room(bound, holder, of.holder)]
+        if bound == self.ledger.total:
             held: Counter[str | None] = Counter()
             for unread in self._unread.values():
                 held[unread.holder.user] += unread.counted

@@ -120,8 +120,7 @@ class CredentialCache:
     Schemes in any case and blanks around a token are the same header: one token has one place.
     """
 
-    def __init__(self, entries_max: int = REMEMBERED_MAX) -> None:
-        self._entries_max = entries_max
+    def __init__(self) -> None:
         self._entries: OrderedDict[bytes, Credential] = OrderedDict()
 
     def find(self, header: bytes, digests: dict[bytes, bytes] | None = None) -> Credential | None:
@@ -142,7 +141,7 @@ class CredentialCache:
         digest = _digest(header)
         self._entries[digest] = entry
         self._entries.move_to_end(digest)
-        if len(self._entries) > self._entries_max:
+        if len(self._entries) > REMEMBERED_MAX:
             self._entries.popitem(last=False)
 
     def forget(self, header: bytes) -> None:

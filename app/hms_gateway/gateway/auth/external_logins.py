@@ -100,9 +100,6 @@ class TicketLogin(Login):
         token = head.headers[b"authorization"].strip().partition(b" ")[2]
         return self._identity(await self._accepted(token, head.address), head.address)
 
-    def close(self) -> None:
-        self._checks.close()
-
     async def _accepted(self, token: bytes, address: str) -> Accepted:
         try:
             return await self._checks.run(self._accept, token, address=self._share_of(address))

@@ -1,4 +1,4 @@
-"""What a request is answered with that fails: refused, not readable, not possible (clients §10, row by row)."""
+"""Answers to requests: those that fail (clients §10, row by row), and the way of the others to their calls."""
 
 import asyncio
 import hashlib
@@ -259,7 +259,7 @@ class Endpoint:
         return Holder(identity.user, self.proxies.share_of(identity.address))
 
     def answer(self, exchange: Exchange, body: bytes) -> Answer:
-        """Answer a request whose sender is known. Raises what `failure` makes a response of."""
+        """Answer a request whose sender is known. Raises what `Failures.response` makes a response of."""
         if body[:1] == b"%":
             body = unescaped(body, exchange.head)
         exchange.codec = codec = self._codecs.sniff(body)

@@ -227,7 +227,7 @@ class Metrics:
         self.known_methods = known_methods
         self.served = CallCounter(known_methods)
         self.refusals: defaultdict[str, int] = defaultdict(int)
-        # By the name of the limit, see `gateway.admission.refusals`.
+        # By the name of the limit, see `gateway.admission.identity.Refusals`.
         self.limited: defaultdict[str, int] = defaultdict(int)
         self.cache_hits = 0
         self.cache_misses = 0

@@ -2,24 +2,20 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hms_gateway.catalog.arguments import database_name, with_fields
 from hms_gateway.catalog.notifications import event_selection
-from hms_gateway.catalog.rights.decisions import ROLE, Permissions, Visible
-from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Principal, Securable
+from hms_gateway.catalog.rights.decisions import GROUP, ROLE, Permissions, Visible
+from hms_gateway.catalog.rights.keeper import PolicyKeeper
+from hms_gateway.catalog.rights.policy import PUBLIC_ROLE, Action, Policy, Principal, Securable
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, Store
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Call, Uncacheable
-from hms_gateway.rpc.structs import EncodedList, MetaException, RightAnswer, Struct, Table
-from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs import MetaException, RightAnswer, Struct, Table
+from hms_gateway.rpc.structs.base import items_of
 from hms_gateway.rpc.structs.catalogs import InvalidCatalogMarker, key_of_qualified
 from hms_gateway.rpc.structs.paths import argument_paths
-
-if TYPE_CHECKING:
-    from hms_gateway.catalog.rights.keeper import PolicyKeeper
-    from hms_gateway.catalog.rights.policy import Policy, Securable
-
 
 Answer: TypeAlias = Callable[["Asked"], Any]
 
@@ -79,26 +75,11 @@ def _filtered(field: str, is_seen: Callable[[Asked, Any], bool], *, is_kept: boo
 
     def answer(asked: Asked) -> Any:
         listed = getattr(asked.value, field) if field else asked.value
-        seen = [one for one in _items(listed) if is_seen(asked, one)]
+        seen = [one for one in items_of(listed) if is_seen(asked, one)]
         shown = with_fields(asked.value, **{field: seen}) if field else seen
         return shown if is_kept else Uncacheable(shown)
 
     return answer
-
-
-def _items(value: Any) -> list[Any]:
-    """A list that may be one that is read while it is sent."""
-    if isinstance(value, EncodedTexts) and not isinstance(value, list) and hasattr(value, "text_chunks"):
-        try:
-            return [text for chunk in value.text_chunks() for text in chunk]
-        finally:
-            value.close()
-    if isinstance(value, EncodedList) and not isinstance(value, list):
-        try:
-            return [struct for chunk in value.struct_chunks() for struct in chunk]
-        finally:
-            value.close()
-    return list(value or ())
 
 
 def _table_names(asked: Asked) -> Any:
@@ -107,8 +88,8 @@ def _table_names(asked: Asked) -> Any:
     limit = getattr(asked.arguments, "max_tables", None)
     if limit is not None and limit >= 0 and not visible.everything:
         asked.arguments.max_tables = -1
-        return Uncacheable(visible.select(_items(asked.ask_again()))[:limit])
-    return asked.kept(asked.value if visible.everything else visible.select(_items(asked.value)))
+        return Uncacheable(visible.select(items_of(asked.ask_again()))[:limit])
+    return asked.kept(asked.value if visible.everything else visible.select(items_of(asked.value)))
 
 
 def _table_infos(asked: Asked) -> Any:
@@ -120,13 +101,13 @@ def _table_infos(asked: Asked) -> Any:
     if limit is not None and limit >= 0:
         request.limit = None
         infos = asked.ask_again()
-    kept = set(visible.select([one.tblName for one in _items(infos)]))
-    found = [one for one in _items(infos) if one.tblName in kept]
+    kept = set(visible.select([one.tblName for one in items_of(infos)]))
+    found = [one for one in items_of(infos) if one.tblName in kept]
     return Uncacheable(found if limit is None or limit < 0 else found[:limit])
 
 
 def _table_objects(asked: Asked) -> Any:
-    tables = _items(getattr(asked.value, "tables", asked.value))
+    tables = items_of(getattr(asked.value, "tables", asked.value))
     seen = [_without_hidden_sources(one, asked) for one in tables if asked.sees(one.dbName, one.tableName)]
     shown = with_fields(asked.value, tables=seen) if isinstance(asked.value, Struct) else seen
     return Uncacheable(shown) if len(seen) < len(tables) else asked.kept(shown)
@@ -166,8 +147,8 @@ def _found_names(asked: Asked) -> Any:
     if dot and not asked.sees_database(db_text):
         # Else a database of this very name would be the only one that is looked through.
         arguments.text = name
-        value = [one for one in _items(asked.ask_again()) if one.kind != DATABASE and db_text in one.db_name]
-    kept = [one for one in _items(value) if asked.sees(one.db_name, None if one.kind == FUNCTION else one.name)]
+        value = [one for one in items_of(asked.ask_again()) if one.kind != DATABASE and db_text in one.db_name]
+    kept = [one for one in items_of(value) if asked.sees(one.db_name, None if one.kind == FUNCTION else one.name)]
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
 
 
@@ -181,7 +162,7 @@ def events_answer(store: Store) -> Answer:
     def answer(asked: Asked) -> Any:
         request, response = asked.arguments.rqst, asked.value
         while True:
-            events = _items(response.events)
+            events = items_of(response.events)
             found = [one for one in events if one.dbName and asked.sees(one.dbName, one.tableName)]
             if found or not events:
                 return Uncacheable(with_fields(response, events=found))
@@ -209,9 +190,8 @@ def _role_members(asked: Asked) -> Any:
     role = getattr(getattr(asked.arguments, "request", None), "roleName", None)
     if role is not None and asked.rights.may_grant_role(role):
         return asked.kept(asked.value)
-    kept = [
-        one for one in _items(asked.value.principalGrants) if _party(one.principalType, one.principalName, asked.rights)
-    ]
+    given = items_of(asked.value.principalGrants)
+    kept = [one for one in given if _party(one.principalType, one.principalName, asked.rights)]
     return with_fields(asked.value, principalGrants=kept)
 
 
@@ -246,7 +226,7 @@ def _constraints(asked: Asked) -> Any:
 def _visible_keys(asked: Asked, keys: Iterable[Any]) -> list[Any]:
     return [
         one
-        for one in _items(keys)
+        for one in items_of(keys)
         if asked.sees(one.pktable_db, one.pktable_name) and asked.sees(one.fktable_db, one.fktable_name)
     ]
 
@@ -326,9 +306,6 @@ class ExplainedRights:
         db_name: str | None,
         tbl_name: str | None,
     ) -> RightAnswer:
-        # Only here, since a gateway of one user needs none of it.
-        from hms_gateway.catalog.rights.policy import Action, Securable
-
         if call.principal not in self._administrators:
             raise MetaException(
                 f"user {call.principal} is not an administrator; what others may do is for the users that the setting "
@@ -353,16 +330,14 @@ class ExplainedRights:
         return RightAnswer(decision.allowed, decision.why, notes)
 
 
-def _exists(snapshot: Snapshot, thing: "Securable") -> bool:
+def _exists(snapshot: Snapshot, thing: Securable) -> bool:
     if thing.table:
         return snapshot.table(thing.database, thing.table) is not None
     return not thing.database or snapshot.database(thing.database) is not None
 
 
-def _is_named(group: str, policy: "Policy") -> bool:
+def _is_named(group: str, policy: Policy) -> bool:
     """True if any grant, role, owner or rule is about the group."""
-    from hms_gateway.catalog.rights.decisions import GROUP
-
     parties = {*policy.held, *policy.members, *(owner for owner in policy.databases.values() if owner is not None)}
     return any(party.kind == GROUP and party.name == group for party in parties) or any(
         group in rule.groups for rule in policy.rules

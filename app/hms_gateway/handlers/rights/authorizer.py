@@ -111,12 +111,12 @@ class Authorizer:
         permissions = self._known.permissions(call.principal, call.groups, call.may_administer)
         if permissions.admin_because is not None:
             return waited(handle())
-        passage = CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
+        check = CallCheck(self._store, permissions, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
-            passage.check(need)
+            check.check(need)
         if bound.method.name == "get_all_tables" and (names := known_names(permissions, arguments)) is not None:
             return names
-        value = passage.through(handle)
+        value = check.through(handle)
         if not rights.answer:
             return value
         kind, *paths = rights.answer

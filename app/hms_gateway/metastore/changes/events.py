@@ -8,7 +8,6 @@ import msgspec
 
 from hms_gateway.metastore.checks.table_shape import PartitionTexts
 from hms_gateway.metastore.ports.store import Event
-from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc.structs import Database, Function, Partition, Struct, Table
 from hms_gateway.rpc.structs.catalogs import plain_name, unfolded
 from hms_gateway.runtime.clock import Clock
@@ -24,9 +23,12 @@ DROP_TABLE: Final = "DROP_TABLE"
 DROP_FUNCTION: Final = "DROP_FUNCTION"
 
 
-def event_message(server: str, principal: str, fields: Mapping[str, Any]) -> str:
-    """The JSON text of an event: `server` and `servicePrincipal`, then `fields` in their order, without white space."""
-    message = {"server": server, "servicePrincipal": principal, **fields}
+def event_message(fields: Mapping[str, Any]) -> str:
+    """The JSON text of an event, without white space: `fields` in their order.
+
+    Before them two names, empty as Hive has them when they are not configured.
+    """
+    message = {"server": "", "servicePrincipal": "", **fields}
     try:
         return msgspec.json.encode(message).decode()
     except UnicodeEncodeError:
@@ -41,15 +43,13 @@ class EventMaker:
     it to every consumer to fold the case.
     """
 
-    def __init__(self, settings: MetastoreSettings, clock: Clock, to_tjson: Callable[[Struct], bytes]) -> None:
-        self._settings = settings
+    def __init__(self, clock: Clock, to_tjson: Callable[[Struct], bytes]) -> None:
         self._clock = clock
         self._to_tjson = to_tjson
 
     def event(self, event_type: str, db_name: str, table_name: str | None, fields: Mapping[str, Any]) -> Event:
         """An event with `fields` after the two that every message starts with."""
-        message = event_message(self._settings.event_server, self._settings.event_service_principal, fields)
-        return Event(event_type, db_name, table_name, message)
+        return Event(event_type, db_name, table_name, event_message(fields))
 
     def timestamp(self) -> int:
         """Now, in seconds, as every message carries it."""
@@ -227,4 +227,4 @@ def committed_write_ids(event: Event) -> list[CommittedWriteId]:
 
 def _event(event_type: str, fields: Mapping[str, Any], table: Target | None = None) -> Event:
     db_name, table_name = ("", None) if table is None else (table.db_name, table.table_name)
-    return Event(event_type, db_name, table_name, event_message("", "", fields))
+    return Event(event_type, db_name, table_name, event_message(fields))

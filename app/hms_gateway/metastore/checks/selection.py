@@ -21,8 +21,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
     parse_name,
     partial_spec,
 )
-from hms_gateway.rpc.structs import EncodedList, MetaException, NoSuchObjectException, Partition
-from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs import MetaException, NoSuchObjectException
 from hms_gateway.rpc.structs.catalogs import unfolded
 from hms_gateway.runtime.limits import Limits
 
@@ -158,15 +157,3 @@ def _typed_keys(table: StoredTable) -> list[tuple[str, str]]:
 def java_list(values: Sequence[str]) -> str:
     """A list as Java prints it, which is how Hive's texts show partition values."""
     return f"[{', '.join(values)}]"
-
-
-def partitions_of(found: Sequence[Partition] | EncodedList) -> list[Partition]:
-    """All of a list at once, also of one that would be read while it is sent."""
-    if not isinstance(found, EncodedList):
-        return list(found)
-    return [one for chunk in found.struct_chunks() for one in chunk if isinstance(one, Partition)]
-
-
-def names_of(found: Sequence[str] | EncodedTexts) -> list[str]:
-    """All of a list of names at once, also of one that would be read while it is sent."""
-    return [name for chunk in found.text_chunks() for name in chunk] if isinstance(found, EncodedTexts) else list(found)

@@ -118,16 +118,14 @@ _NOT_STORED: Final = {
 }
 
 
-def check_shape(
-    table: Table, *, allows_slash: bool, allows_hyphen: bool, refusal: type[ThriftException], checks_keys: bool
-) -> None:
+def check_shape(table: Table, *, allows_hyphen: bool, refusal: type[ThriftException], checks_keys: bool) -> None:
     """Name and column types, in Hive's order (semantics §1.1, §2.6, §2.7 item 1).
 
     What breaks a rule is a `refusal`, what is missing altogether a MetaException.
     """
     try:
         name = required(table.tableName, "table name")
-        check_table_name(name, allows_slash=allows_slash, allows_hyphen=allows_hyphen)
+        check_table_name(name, allows_hyphen=allows_hyphen)
     except InvalidName as error:
         raise refusal(str(error)) from error
     columns = required(required(table.sd, "storage descriptor").cols, "column list")

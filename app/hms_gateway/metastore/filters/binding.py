@@ -34,7 +34,6 @@ _STRING_KEYS_ONLY: Final = "Filtering is supported only on partition keys of typ
 
 class BoundComparison(msgspec.Struct, frozen=True):
     position: int
-    value_class: ValueClass
     operator: Operator
     operand: str
 
@@ -50,7 +49,6 @@ class BoundBetween(msgspec.Struct, frozen=True):
     """`low <= key AND key <= high`; negated `key < low OR key > high`."""
 
     position: int
-    value_class: ValueClass
     low: str
     high: str
     negated: bool
@@ -60,7 +58,6 @@ class BoundIn(msgspec.Struct, frozen=True):
     """Operands are distinct."""
 
     position: int
-    value_class: ValueClass
     operands: tuple[str, ...]
     negated: bool
 
@@ -94,20 +91,13 @@ BoundNode: TypeAlias = (
 )
 
 
-class BoundFilter(msgspec.Struct, frozen=True):
-    """A filter that fits a table; `classes` are those of all its partition keys, in order."""
-
-    root: BoundNode
-    classes: tuple[ValueClass, ...]
-
-
-def bind(filter: Filter, keys: Sequence[tuple[str, str]]) -> BoundFilter:
+def bind(filter: Filter, keys: Sequence[tuple[str, str]]) -> BoundNode:
     """Fit a parsed filter to partition keys, given as (name, type) in order.
 
     Types as in semantics §4.2, and beyond it: every primitive type can be compared, LIKE concerns only its own key, and
     a text key can be compared with an unquoted number, by the number's text. Raises FilterError.
     """
-    return _Binder(keys).bind(filter)
+    return _Binder(keys).node(filter)
 
 
 def null_key(kind: ValueClass) -> str | None:
@@ -120,26 +110,23 @@ class _Binder:
         self._classes = tuple(value_class(type_name) for _, type_name in keys)
         self._positions = {name.lower(): position for position, (name, _) in reversed(list(enumerate(keys)))}
 
-    def bind(self, filter: Filter) -> BoundFilter:
-        return BoundFilter(self._node(filter), self._classes)
-
-    def _node(self, node: Filter) -> BoundNode:
+    def node(self, node: Filter) -> BoundNode:
         match node:
             case And(children):
-                return BoundAnd(tuple([self._node(child) for child in children]))
+                return BoundAnd(tuple([self.node(child) for child in children]))
             case Or(children):
-                return BoundOr(tuple([self._node(child) for child in children]))
+                return BoundOr(tuple([self.node(child) for child in children]))
             case Comparison():
                 return self._comparison(node)
             case Like(key, text):
                 return self._like(key, text)
             case Between(key, low, high, negated):
                 position, kind = self._resolve(key)
-                return BoundBetween(position, kind, _operand(kind, low), _operand(kind, high), negated)
+                return BoundBetween(position, _operand(kind, low), _operand(kind, high), negated)
             case In(key, literals, negated):
                 position, kind = self._resolve(key)
                 operands = dict.fromkeys(_equality_operand(kind, literal) for literal in literals)
-                return BoundIn(position, kind, tuple(operands), negated)
+                return BoundIn(position, tuple(operands), negated)
             case MultiIn():
                 return self._multi_in(node)
             case IsNull(key, negated):
@@ -155,7 +142,7 @@ class _Binder:
         position, kind = self._resolve(node.key)
         is_equality = node.operator in (Operator.EQUAL, Operator.NOT_EQUAL)
         operand = _equality_operand(kind, node.literal) if is_equality else _operand(kind, node.literal)
-        return BoundComparison(position, kind, node.operator, operand)
+        return BoundComparison(position, node.operator, operand)
 
     def _like(self, key: str, text: str) -> BoundLike:
         position, kind = self._resolve(key)

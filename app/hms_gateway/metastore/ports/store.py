@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from hms_gateway.metastore.filters.binding import BoundFilter
+from hms_gateway.metastore.filters.binding import BoundNode
 from hms_gateway.metastore.filters.table_filter import TableFilter
 from hms_gateway.metastore.vocabulary.names import DatabaseId as DatabaseId
 from hms_gateway.metastore.vocabulary.names import EventId as EventId
@@ -143,7 +143,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     names: Sequence[str] | None = None
     partial_values: Sequence[str | None] | None = None
-    filter: BoundFilter | None = None
+    filter: BoundNode | None = None
     limit: int | None = None
 
 

@@ -11,8 +11,6 @@ import msgspec
 from hms_gateway.metastore.vocabulary.names import is_default_database, normalize
 from hms_gateway.metastore.vocabulary.texts import remembered
 
-DEFAULT_FILE_SYSTEM: Final = "file:///"
-
 FILE_SYSTEMS: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
 """Schemes that are other spellings of one file system, with its scheme by which fsspec knows it."""
 
@@ -50,30 +48,28 @@ class Location(msgspec.Struct, frozen=True):
         return scheme, "" if scheme == "file" and authority == "localhost" else authority
 
 
-def normalize_location(text: str | None, default_file_system: str = DEFAULT_FILE_SYSTEM) -> str:
+def normalize_location(text: str | None) -> str:
     """The form in which a location is stored (semantics §3.1).
 
-    Path characters are never decoded or encoded. A path without scheme belongs to the default file system; a relative
-    one is refused, and so is `..`: what may be touched is decided by comparing paths. Raises LocationError.
+    Path characters are never decoded or encoded. A path without scheme is one of this machine; a relative one is
+    refused, and so is `..`: what may be touched is decided by comparing paths. Raises LocationError.
     """
     if not text:
         missing = "a null" if text is None else "an empty"
         raise LocationError(f"java.lang.IllegalArgumentException: Can not create a Path from {missing} string")
     location = parse_location(text)
-    default = parse_location(default_file_system)
     if not location.path.startswith("/") and not (location.authority and not location.path):
         raise LocationError(
             f"java.lang.IllegalArgumentException: java.net.URISyntaxException: Relative path in absolute URI: {text}"
         )
-    qualified = _qualified(location, default)
-    return str(msgspec.structs.replace(qualified, path=_normalized_path(location.path, text)))
+    return str(Location(location.scheme or "file", location.authority, _normalized_path(location.path, text)))
 
 
-@remembered(1_024, lambda location, default_file_system="": len(location))
-def is_normalized(location: str, default_file_system: str = DEFAULT_FILE_SYSTEM) -> bool:
+@remembered(1_024, lambda location: len(location))
+def is_normalized(location: str) -> bool:
     """Whether `normalize_location` would change nothing; then it does not change a partition's default one below."""
     try:
-        return normalize_location(location, default_file_system) == location
+        return normalize_location(location) == location
     except LocationError:
         return False
 
@@ -173,16 +169,6 @@ def moved_location(location: str, old: str, new: str) -> str | None:
     """
     relative = relative_part(old, location)
     return None if relative is None else new.rstrip("/") + relative
-
-
-def _qualified(location: Location, default: Location) -> Location:
-    if not location.scheme and not location.authority:
-        return default
-    if not location.scheme:
-        return msgspec.structs.replace(location, scheme=default.scheme)
-    if not location.authority and location.scheme.lower() == default.scheme.lower():
-        return msgspec.structs.replace(location, authority=default.authority)
-    return location
 
 
 def _normalized_path(path: str, text: str) -> str:

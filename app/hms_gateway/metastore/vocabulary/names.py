@@ -50,12 +50,9 @@ def check_catalog_name(name: str) -> None:
         raise InvalidName(f"{name} is not a valid catalog name")
 
 
-def check_table_name(name: str, *, allows_slash: bool = True, allows_hyphen: bool = False) -> None:
-    """Raise InvalidName unless `name` may be given to a table, on create and on rename alike (semantics §1.1).
-
-    `allows_slash` is the setting `hive.support.special.characters.tablename`.
-    """
-    if not (_WORD_OR_SLASH if allows_slash else _WORD).fullmatch(_without_hyphens(name, allows_hyphen)):
+def check_table_name(name: str, *, allows_hyphen: bool = False) -> None:
+    """Raise InvalidName unless `name` may be given to a table, on create and on rename alike (semantics §1.1)."""
+    if not _WORD_OR_SLASH.fullmatch(_without_hyphens(name, allows_hyphen)):
         raise InvalidName(f"{name} is not a valid object name")
 
 

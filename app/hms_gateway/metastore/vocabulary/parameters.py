@@ -74,14 +74,6 @@ def without_nulls(parameters: Mapping[str, str | None] | None) -> dict[str, str]
     return {key: value for key, value in (parameters or {}).items() if value is not None}
 
 
-def inherited(table_parameters: Mapping[str, str], setting: str) -> dict[str, str]:
-    """The table's parameters a new partition takes over, by the setting
-    `hive.metastore.partition.inherit.table.properties`: names with commas between them, `*` for all (semantics §2.8).
-    """
-    names = {name.strip() for name in setting.split(",")}
-    return {key: value for key, value in table_parameters.items() if key in names or "*" in names}
-
-
 def check_expected(parameters: Mapping[str, str], key: str, expected: str) -> None:
     """Compare-and-set of alter_table (semantics §2.7 item 12). Raises ParameterConflict."""
     if parameters.get(key) == expected:

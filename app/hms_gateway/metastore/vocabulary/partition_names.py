@@ -31,10 +31,6 @@ class PartitionCountMismatch(PartitionNameError):
     """There are more or fewer values than partition keys."""
 
 
-class PartitionValueRefused(PartitionNameError):
-    """A value does not match the configured whitelist."""
-
-
 def escape(text: str) -> str:
     """`text` as one part of a partition name or directory name (semantics §3.8)."""
     return text.translate(_ESCAPES)
@@ -104,23 +100,6 @@ def name_to_values(name: str) -> list[str]:
 def values_in_name(name: str) -> list[str]:
     """The values of a canonical name still escaped, as get_partition_values shows them (semantics §2.9)."""
     return [component.partition("=")[2] for component in name.split("/")]
-
-
-def have_valid_characters(values: Iterable[str], whitelist: re.Pattern[str] | None) -> bool:
-    """Whether every value matches the whitelist as a whole; no whitelist accepts everything (semantics §1.1)."""
-    return whitelist is None or all(whitelist.fullmatch(value) for value in values)
-
-
-def check_valid_characters(values: Iterable[str], whitelist: re.Pattern[str] | None) -> None:
-    """Raise PartitionValueRefused for the first value the whitelist does not match."""
-    if whitelist is None:
-        return
-    for value in values:
-        if not whitelist.fullmatch(value):
-            raise PartitionValueRefused(
-                f"Partition value '{value}' contains a character not matched by whitelist pattern"
-                f" '{whitelist.pattern}'.  (configure with hive.metastore.partition.name.whitelist.pattern)"
-            )
 
 
 def partial_spec(key_count: int, values: Sequence[str]) -> list[str | None]:

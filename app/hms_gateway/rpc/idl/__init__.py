@@ -1,8 +1,7 @@
-"""Thrift IDL: text in, a frozen model of its structs, enums, constants and services out."""
+"""Thrift IDL: text in, a frozen model of its structs, enums and services out."""
 
 from hms_gateway.rpc.idl.model import (
     BaseType,
-    ConstantDef,
     EnumDef,
     EnumType,
     Field,
@@ -22,7 +21,6 @@ from hms_gateway.rpc.idl.parser import IdlError, parse_file
 
 __all__ = [
     "BaseType",
-    "ConstantDef",
     "EnumDef",
     "EnumType",
     "Field",

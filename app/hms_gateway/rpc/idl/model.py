@@ -92,12 +92,6 @@ class EnumDef(msgspec.Struct, frozen=True):
     members: Mapping[str, int]
 
 
-class ConstantDef(msgspec.Struct, frozen=True):
-    name: str
-    type: Type
-    value: object
-
-
 class MethodDef(msgspec.Struct, frozen=True):
     """A service method; `returns` is None for void."""
 
@@ -120,7 +114,6 @@ class Idl:
 
     structs: Mapping[str, StructDef] = field(default_factory=dict)
     enums: Mapping[str, EnumDef] = field(default_factory=dict)
-    constants: Mapping[str, ConstantDef] = field(default_factory=dict)
     services: Mapping[str, ServiceDef] = field(default_factory=dict)
 
     def methods(self, service: str) -> Iterator[MethodDef]:

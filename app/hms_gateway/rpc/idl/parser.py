@@ -6,7 +6,6 @@ from pathlib import Path
 
 from hms_gateway.rpc.idl.model import (
     BaseType,
-    ConstantDef,
     EnumDef,
     EnumType,
     Field,
@@ -56,15 +55,14 @@ def parse_file(path: Path) -> Idl:
     """
     structs: dict[str, StructDef] = {}
     enums: dict[str, EnumDef] = {}
-    constants: dict[str, ConstantDef] = {}
     services: dict[str, ServiceDef] = {}
     typedefs: dict[str, Type] = {}
 
     def read(document: Path) -> None:
-        _Parser(document, structs, enums, constants, services, typedefs, include=read).parse()
+        _Parser(document, structs, enums, services, typedefs, include=read).parse()
 
     read(path)
-    return Idl(structs=structs, enums=enums, constants=constants, services=services)
+    return Idl(structs=structs, enums=enums, services=services)
 
 
 class _Parser:
@@ -73,7 +71,6 @@ class _Parser:
         path: Path,
         structs: dict[str, StructDef],
         enums: dict[str, EnumDef],
-        constants: dict[str, ConstantDef],
         services: dict[str, ServiceDef],
         typedefs: dict[str, Type],
         include: Callable[[Path], None],
@@ -81,7 +78,6 @@ class _Parser:
         self._path = path
         self._structs = structs
         self._enums = enums
-        self._constants = constants
         self._services = services
         self._typedefs = typedefs
         self._include = include
@@ -119,9 +115,10 @@ class _Parser:
                     raise self._unexpected("a definition")
 
     def _constant(self) -> None:
-        kind, name = self._type(), self._word()
+        """Read over it: what a constant names, no method says."""
+        self._type(), self._word()
         self._expect("=")
-        self._constants[name] = ConstantDef(name, kind, self._value())
+        self._value()
 
     def _enum(self) -> None:
         name = self._word()

@@ -1,6 +1,6 @@
 """Classes of structs: their base, and making them from the IDL."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
@@ -119,6 +119,17 @@ class EncodedTexts(Protocol):
 
     def close(self) -> None:
         """Give back what reading needs. Harmless when called again."""
+
+
+def items_of(found: Iterable[Any] | EncodedList | EncodedTexts | None) -> list[Any]:
+    """All of a list of structs or texts at once, also of one that would be read while it is sent."""
+    if not isinstance(found, EncodedList | EncodedTexts):
+        return list(found or ())
+    chunks = found.struct_chunks() if isinstance(found, EncodedList) else found.text_chunks()
+    try:
+        return [one for chunk in chunks for one in chunk]
+    finally:
+        found.close()
 
 
 # Builds the struct, exception, enum and method classes out of an IDL model.

@@ -184,9 +184,9 @@ class ApacheCodec:
             raise self._unreadable(_name_of(struct_class), error) from error
         return value
 
-    def _struct(self, value: Any, protocol: Any = None) -> bytes:
+    def _struct(self, value: Any) -> bytes:
         """One whole struct."""
-        protocol = protocol or self._protocol()
+        protocol = self._protocol()
         spec = type(value).thrift_spec
         if protocol._fast_encode is None:
             protocol.writeStruct(value, spec)

@@ -110,7 +110,6 @@ class LimitExceeded(ProtocolError):
     def __init__(self, limit: str, maximum: int, where: str = "") -> None:
         super().__init__(f"{where}{': ' if where else ''}over the limit {limit} = {maximum}")
         self.limit = limit
-        self.maximum = maximum
 
 
 class NotThrift(ProtocolError):

@@ -63,7 +63,6 @@ from hms_gateway.rpc.wire.tjson_shapes import (
 )
 from hms_gateway.runtime.limits import Limits
 
-# What the parser and the generated readers raise when a text is not of the plain form.
 # What is made of a brace, on the average of structs with a few fields, and what more of an empty struct.
 BRACE_BYTES, EMPTY_STRUCT_BYTES = 100, 180
 NOT_PLAIN = (msgspec.MsgspecError, Mismatch, ValueError, TypeError, AttributeError, RecursionError)
@@ -249,7 +248,7 @@ _STORED_LIMITS = Limits()
 
 def encode_value(type: Type, value: Any) -> bytes:
     """`value` of an IDL type as TJSON, without the tag that a field would put before it."""
-    return _value_encoder.encode(shape_of_type(type).write(value, []))
+    return _encoder.encode(shape_of_type(type).write(value, []))
 
 
 def decode_value(type: Type, text: bytes) -> Any:
@@ -259,6 +258,3 @@ def decode_value(type: Type, text: bytes) -> Any:
         return shape.read(shape.parse(text))
     except NOT_PLAIN:
         return scan_value(type, text, _STORED_LIMITS)
-
-
-_value_encoder = msgspec.json.Encoder()

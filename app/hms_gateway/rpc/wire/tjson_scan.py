@@ -91,7 +91,6 @@ _SPACE = re.compile(r"[ \t\r\n]*+")
 _WORD = re.compile(r"[-+.0-9A-Za-z_]++")
 _INTEGER = re.compile(r"-?[0-9]+")
 _INTEGRAL = re.compile(r"(-?[0-9]+)\.0*")
-_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 _FIELD_ID = re.compile(r"-?[0-9]{1,5}")
 # Longer numbers cannot be in range, and Python refuses to convert really long ones; leading zeros are not counted.
 _DIGITS_MAX = 20
@@ -297,7 +296,7 @@ class _Scanner:
             sign = -1 if digits.startswith("-") else 1
             digits = digits.lstrip("-").lstrip("0")
             number = sign * int(digits or "0") if len(digits) < _DIGITS_MAX else None
-        elif _FLOAT.fullmatch(text):
+        elif _NUMBER.fullmatch(text):
             rounded = float(text)
             number = int(rounded) if abs(rounded) < 2.0**64 else None
             if number is not None and number != rounded:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 import msgspec
 from sqlalchemy import Column, ColumnElement, Connection, Select, false, func, literal, or_, select
 
-from hms_gateway.metastore.filters.binding import BoundFilter
+from hms_gateway.metastore.filters.binding import BoundNode
 from hms_gateway.metastore.ports.store import Selection, StoredPartition, StoredTable
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
@@ -329,7 +329,7 @@ class PartitionReads(Repository):
         near = [] if last is None else [name >= last if descending else name <= last]
         # They are found by their names, so no index of a key must be used.
         unindexed_keys = () if self._dialect.has_figures else range(KEY_COLUMN_COUNT)
-        fitting = hold([selection.filter.root], table.table_id, self._dialect, unindexed_keys)
+        fitting = hold([selection.filter], table.table_id, self._dialect, unindexed_keys)
         statement = select(name).where(*fitting, *behind, *near).order_by(order)
         return _NearNames([row[0] for row in self._rows(statement).fetchall()], last is None)
 
@@ -377,11 +377,11 @@ class PartitionReads(Repository):
             conditions.insert(0, PARTITIONS.c.table_id == table.table_id)
         return conditions
 
-    def _poor_keys(self, table: StoredTable, filter: BoundFilter) -> set[int]:
+    def _poor_keys(self, table: StoredTable, filter: BoundNode) -> set[int]:
         """Keys whose index a database without figures must not take, since that of another finds fewer partitions."""
         if self._dialect.has_figures or table.partition_count <= LOOKED_AT_MAX:
             return set()
-        keys = narrow_keys(filter.root)
+        keys = narrow_keys(filter)
         if len(keys) < 2:
             return set()
         best = min(keys, key=lambda position: self._count_some(hold(keys[position], table.table_id, self._dialect)))

@@ -25,7 +25,6 @@ from hms_gateway.metastore.filters.binding import (
     BoundAnd,
     BoundBetween,
     BoundComparison,
-    BoundFilter,
     BoundIn,
     BoundIsNull,
     BoundLike,
@@ -112,7 +111,7 @@ def _is_narrow(node: BoundNode) -> bool:
             return _is_narrow_together(children)
         case BoundOr(children):
             return len(children) <= ALTERNATIVES_MAX and all(map(_is_narrow, children))
-        case BoundComparison(position, _, operator, _):
+        case BoundComparison(position, operator, _):
             return operator is Operator.EQUAL and _has_index(position)
         case BoundLike(position, pattern):
             return _has_index(position) and all(one and isinstance(one[0], str) for one in pattern.alternatives)
@@ -200,9 +199,7 @@ def in_catalog(
     return conditions if named is None else [*conditions, named]
 
 
-def selects(
-    bound: BoundFilter, table_id: int, dialect: Dialect, unindexed_keys: Container[int] = ()
-) -> list[Condition]:
+def selects(bound: BoundNode, table_id: int, dialect: Dialect, unindexed_keys: Container[int] = ()) -> list[Condition]:
     """The conditions for the PARTITIONS of a table that a filter selects.
 
     Indexes of `unindexed_keys` are not used. Raises StoreError when there are too many conditions, UnstorableText for
@@ -210,14 +207,14 @@ def selects(
     """
     of_table = PARTITIONS.c.table_id == table_id
     translator = _Translator(dialect, unindexed_keys)
-    leading = None if dialect.has_figures else leading_alternatives(bound.root)
+    leading = None if dialect.has_figures else leading_alternatives(bound)
     if leading is None:
-        return [of_table, translator.node(bound.root)]
+        return [of_table, translator.node(bound)]
     each = [
         select(PARTITIONS.c.partition_id).where(of_table, condition).correlate(None)
         for condition in translator.alternatives(leading)
     ]
-    rest = [one for one in (bound.root.children if isinstance(bound.root, BoundAnd) else ()) if one is not leading]
+    rest = [one for one in (bound.children if isinstance(bound, BoundAnd) else ()) if one is not leading]
     found = PARTITIONS.c.partition_id.in_(union_all(*each))
     return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
 
@@ -258,18 +255,18 @@ class _Translator:
                 return all_of([self.node(child) for child in children])
             case BoundOr():
                 return any_of(self.alternatives(node))
-            case BoundComparison(position, _, operator, operand):
+            case BoundComparison(position, operator, operand):
                 return OPERATORS[operator](self._key(position), _text(operand))
             case BoundLike(position, pattern):
                 key = self._key(position)
                 condition = matches_pattern(key, pattern, self._dialect)
                 return key.is_not(None) if condition is None else condition
-            case BoundBetween(position, _, low, high, negated):
+            case BoundBetween(position, low, high, negated):
                 key = self._key(position)
                 if negated:
                     return or_(key < _text(low), key > _text(high))
                 return and_(key >= _text(low), key <= _text(high))
-            case BoundIn(position, _, operands, negated):
+            case BoundIn(position, operands, negated):
                 return self._in(position, operands, negated)
             case BoundIsNull(position, kind, negated):
                 key, null = self._key(position), null_key(kind)

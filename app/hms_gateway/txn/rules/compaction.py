@@ -106,6 +106,12 @@ class CompactionFilter(msgspec.Struct, frozen=True):
     target: Target | None = None
 
 
+def compacted(table: Target) -> CompactionFilter:
+    """The entries of a table and its partitions whose compaction is done."""
+    states = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
+    return CompactionFilter(db_name=table.db_name, table_name=table.table_name, states=states)
+
+
 def pending(entries: Iterable[Compaction]) -> Compaction | None:
     """The entry of a target that is queued or being worked on: another request changes nothing then."""
     waiting = (CompactionState.INITIATED, CompactionState.WORKING)

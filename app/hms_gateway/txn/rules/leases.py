@@ -27,7 +27,7 @@ from typing import NamedTuple, NewType
 
 import msgspec
 
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import Target, prefixes
 
 LeaseId = NewType("LeaseId", int)
 Ticket = NewType("Ticket", int)
@@ -210,8 +210,7 @@ def containers(target: Target) -> list[Target]:
     if table_name is not None:
         found.append(Target(db_name, table_name))
     if partition_name is not None:
-        ends = [place for place, character in enumerate(partition_name) if character == "/"]
-        found += [Target(db_name, table_name, partition_name[:end]) for end in ends]
+        found += [Target(db_name, table_name, prefix) for prefix in prefixes(partition_name)]
         found.append(target)
     return found
 

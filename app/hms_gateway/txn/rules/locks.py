@@ -109,15 +109,6 @@ class Block(msgspec.Struct, frozen=True):
     blocker: Lock
 
 
-def conflicts(requested: Lock, existing: Lock) -> bool:
-    """Rules 1 to 3 and 7, for two components that may be anywhere."""
-    return (
-        requested.owner != existing.owner
-        and requested.target.reaches(existing.target)
-        and not _go_together(requested, existing)
-    )
-
-
 def block_of(request: Sequence[Lock], others: Sequence[Lock]) -> Block | None:
     """Rule 4: what the request waits for, None when all of it is granted.
 

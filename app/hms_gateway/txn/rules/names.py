@@ -1,7 +1,7 @@
 """Names of tables and partitions in transactions, and errors of the rules."""
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from hms_gateway.rpc.structs import (
     MetaException,
@@ -10,11 +10,9 @@ from hms_gateway.rpc.structs import (
     ThriftException,
     TxnAbortedException,
 )
+from hms_gateway.rpc.structs.catalogs import TRIMMED
 
 T = TypeVar("T")
-
-# What Java's String.trim() removes.
-_TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 class Target(NamedTuple):
@@ -86,7 +84,7 @@ def _fold_key(part: str) -> str:
 
 def fold(name: str) -> str:
     """The form of database and table names that is stored and compared."""
-    return name.strip(_TRIMMED).lower()
+    return name.strip(TRIMMED).lower()
 
 
 # The exceptions of these methods with the texts of semantics §5.4 and §5.9.

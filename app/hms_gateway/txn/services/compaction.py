@@ -16,6 +16,7 @@ from hms_gateway.txn.rules.compaction import (
     CompactionDetails,
     CompactionFilter,
     CompactionState,
+    compacted,
     is_abandoned,
     moved,
     next_for_worker,
@@ -29,7 +30,6 @@ from hms_gateway.txn.services.settings import TxnSettings
 T = TypeVar("T")
 
 _QUEUED = frozenset({CompactionState.INITIATED})
-_COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
 
 
 class AbortOutcome(msgspec.Struct, frozen=True):
@@ -121,9 +121,8 @@ class CompactionService:
         self, table: Target, partition_names: Iterable[str] | None, after_id: int | None
     ) -> list[Compaction]:
         """The newest finished compaction of a table, or of each of its partitions, if newer than `after_id`."""
-        filter = CompactionFilter(db_name=table.db_name, table_name=table.table_name, states=_COMPACTED)
         latest: dict[str | None, Compaction] = {}
-        for entry in self._store.read(lambda snapshot: snapshot.txns.compactions(filter)):
+        for entry in self._store.read(lambda snapshot: snapshot.txns.compactions(compacted(table))):
             latest[entry.target.partition_name] = entry
         wanted = None if partition_names is None else set(partition_names)
         return [

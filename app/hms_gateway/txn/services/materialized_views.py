@@ -5,7 +5,7 @@ import msgspec
 from hms_gateway.rpc.structs import MetaException
 from hms_gateway.rpc.structs.catalogs import key_of_qualified
 from hms_gateway.txn.ports.txn import Rebuild, TxnReads, TxnStore, TxnWrites
-from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
+from hms_gateway.txn.rules.compaction import Compaction, compacted
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target, target
 from hms_gateway.txn.rules.transactions import TxnStatus
@@ -56,9 +56,6 @@ def _is_open(txns: TxnWrites, txn_id: int) -> bool:
     return any(txn.state is TxnStatus.OPEN for txn in txns.txns([txn_id]))
 
 
-_COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
-
-
 class Invalidation(msgspec.Struct, frozen=True):
     """What happened to the tables of a view since it was built, besides insertions."""
 
@@ -103,12 +100,7 @@ def _of_table(txns: TxnReads, table: Target, seen: ValidWriteIds, valid: ValidId
     is_changed = any(
         valid.is_valid(txn_id) and not seen.ids.is_valid(write_id) for txn_id, write_id in txns.completed_changes(table)
     )
-    return Invalidation(is_changed, any(_hides_changes(one, seen) for one in _compactions(txns, table)))
-
-
-def _compactions(txns: TxnReads, table: Target) -> list[Compaction]:
-    filter = CompactionFilter(db_name=table.db_name, table_name=table.table_name, states=_COMPACTED)
-    return txns.compactions(filter)
+    return Invalidation(is_changed, any(_hides_changes(one, seen) for one in txns.compactions(compacted(table))))
 
 
 def _hides_changes(compaction: Compaction, seen: ValidWriteIds) -> bool:

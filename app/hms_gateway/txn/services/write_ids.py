@@ -79,19 +79,13 @@ class WriteIdService(TxnService):
 
         self._write(work)
 
-    def valid_write_ids(self, tables: Sequence[tuple[str, Target]], valid_txns: str | None) -> list[ValidWriteIds]:
+    def valid_write_ids(
+        self, tables: Sequence[tuple[str, Target]], valid_txns: str | None, *, identifies: bool = False
+    ) -> list[tuple[ValidWriteIds, int | None]]:
         """What a reader sees of each table, which come with the name they are answered under.
 
+        If it `identifies`, each with the id of the table that had the name then; None for a table that was not there.
         Without `valid_txns` the reader sees what is committed now. Raises MetaException for a text that is not a list.
-        """
-        return [seen for seen, _ in self.identified_write_ids(tables, valid_txns, identifies=False)]
-
-    def identified_write_ids(
-        self, tables: Sequence[tuple[str, Target]], valid_txns: str | None, *, identifies: bool = True
-    ) -> list[tuple[ValidWriteIds, int | None]]:
-        """The same, each with the id of the table that had the name then; None for a table that was not there.
-
-        Without `identifies` no id is looked up.
         """
         try:
             given = parse_valid_txns(valid_txns) if valid_txns and valid_txns.strip() else None
