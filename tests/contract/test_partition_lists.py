@@ -7,10 +7,9 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
-from hms_gateway.metastore.checks.selection import names_of
 from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
 from hms_gateway.rpc.structs import EncodedList
-from hms_gateway.rpc.structs.base import EncodedTexts
+from hms_gateway.rpc.structs.base import EncodedTexts, items_of
 from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX, SqlStore
 from tests.contract.objects import bound, create, descriptor, get, names, partition, read_structs, read_tjson, table
 
@@ -244,7 +243,7 @@ def test_long_lists_of_names_equal_the_plain_ones(store: SqlStore, long_names: S
     assert isinstance(found, EncodedTexts)
     assert len(found) == LONG
     assert msgspec.json.decode(b"[" + b",".join(found.tjson_chunks()) + b"]") == plain
-    assert names_of(listed_names(store, long_names)) == plain
+    assert items_of(listed_names(store, long_names)) == plain
     assert connections_in_use(store) == 0
 
 
@@ -253,7 +252,7 @@ def test_long_lists_of_names_have_their_exact_length(store: SqlStore, long_names
     found = listed_names(store, long_names, chosen)
     assert isinstance(found, EncodedTexts)
     assert len(found) == LONG - 100
-    assert names_of(found) == names(store, long_names, chosen)
+    assert items_of(found) == names(store, long_names, chosen)
     for short in (Selection(limit=1_000), Selection(filter=bound("k1 >= 1000", long_names)), Selection(names=[])):
         assert listed_names(store, long_names, short) == names(store, long_names, short)
     assert connections_in_use(store) == 0
@@ -266,7 +265,7 @@ def test_names_show_the_state_of_their_beginning_and_give_their_connection_back(
     assert isinstance(found, EncodedTexts)
     store.write(lambda transaction: transaction.delete_partitions(long_names, names(store, long_names)))
     assert connections_in_use(store) == 1
-    assert len(names_of(found)) == LONG
+    assert len(items_of(found)) == LONG
     assert connections_in_use(store) == 0
     found.close()
     assert names(store, long_names) == []

@@ -35,7 +35,7 @@ def test_a_mark_holds_for_its_table_values_and_event(store: SqlStore) -> None:
     table_id = create(store).table_id
 
     def is_marked(values: list[str], event_type: int = 1, of: int = table_id) -> bool:
-        return store.read(lambda snapshot: PartitionMarkRows(snapshot).has(of, values, event_type, 0))
+        return store.read(lambda snapshot: PartitionMarkRows(snapshot).has(of, values, event_type))
 
     for values in (["a,b", "c"], ["a,b", "c"], [ODD.replace("\ud800", ""), LONG]):
         store.write(lambda transaction, values=values: PartitionMarkRows(transaction).insert(table_id, values, 1, 100))
@@ -45,22 +45,6 @@ def test_a_mark_holds_for_its_table_values_and_event(store: SqlStore) -> None:
     assert not is_marked(["a,b", "c"], of=table_id + 1)
     store.write(lambda transaction: transaction.delete_table(table_id))
     assert not is_marked(["a,b", "c"])
-
-
-def test_old_marks_are_forgotten(store: SqlStore) -> None:
-    table_id = create(store).table_id
-    for value, seconds in (("a", 100), ("b", 200)):
-        store.write(
-            lambda transaction, value=value, seconds=seconds: PartitionMarkRows(transaction).insert(
-                table_id, [value], 1, seconds
-            )
-        )
-    for since, value, is_marked in ((200, "a", False), (200, "b", True), (201, "b", False), (100, "a", True)):
-        found = store.read(lambda snapshot, v=value, s=since: PartitionMarkRows(snapshot).has(table_id, [v], 1, s))
-        assert found is is_marked
-    assert store.write(lambda transaction: PartitionMarkRows(transaction).delete_before(200)) == 1
-    assert not store.read(lambda snapshot: PartitionMarkRows(snapshot).has(table_id, ["a"], 1, 0))
-    assert store.read(lambda snapshot: PartitionMarkRows(snapshot).has(table_id, ["b"], 1, 0))
 
 
 def test_tokens(store: SqlStore) -> None:

@@ -93,7 +93,8 @@ def serve_reads_and_changes(restricted: OrdinaryServer) -> None:
         result_of(server, "drop_database", "sales", True, False)
         assert result_of(server, "get_all_databases") == {"0": {"lst": ["str", 1, "default"]}}
         assert server.stop() == 0
-    assert [line for line in server.log_text().splitlines() if '"level":"error"' in line or "Traceback" in line] == []
+    log = server.log_text()
+    assert [line for line in log.splitlines() if '"level":"error"' in line or "Traceback" in line] == [], log
 
 
 def large_table() -> dict[str, Any]:

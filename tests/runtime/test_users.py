@@ -44,6 +44,7 @@ USERS = {
         "catalog.tables.service",
         "handlers.steps",
         "handlers.rights.checks",
+        "iceberg.catalog",
         "iceberg.commits",
         "metastore.ports.store",
         "storage.txn.batch_statements",

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 PAUSE_SECONDS = 0.01
 
@@ -12,7 +13,8 @@ def slow_down(process: int) -> None:
     """Until the parent is another process."""
     while os.getppid() == process:
         for number in (signal.SIGSTOP, signal.SIGCONT):
-            os.kill(process, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(process, number)
             time.sleep(PAUSE_SECONDS)
 
 

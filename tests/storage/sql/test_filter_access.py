@@ -10,7 +10,7 @@ KEYS = [(f"k{number}", "string" if number % 2 else "int") for number in range(10
 def leading(text: str) -> BoundOr | BoundMultiIn | None:
     parsed = parse_filter(text)
     assert parsed is not None
-    return leading_alternatives(bind(parsed, KEYS).root)
+    return leading_alternatives(bind(parsed, KEYS))
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_others_are_left_to_the_planner(text: str) -> None:
 def test_keys_that_could_find_what_a_conjunction_selects(text: str, keys: dict[int, int]) -> None:
     parsed = parse_filter(text)
     assert parsed is not None
-    found = narrow_keys(bind(parsed, KEYS).root)
+    found = narrow_keys(bind(parsed, KEYS))
     assert {position: len(conditions) for position, conditions in found.items()} == keys

@@ -110,7 +110,7 @@ def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
 
 def not_connected(engine: Engine, original: Exception) -> StoreUnavailable:
     """The error where no connection could be made, and `Dialect.translation` does not know what the driver raised."""
-    detail = " ".join(str(original).split())[:_DETAIL_CHARACTERS_MAX]
+    detail = _detail(original)
     if dialect_of(engine).refuses_login(original):
         user = f'user "{engine.url.username or ""}" of database_url (HMS_GATEWAY_DATABASE_URL)'
         return StoreUnavailable("the database refuses the gateway's login", f"{user}: {detail}")
@@ -124,6 +124,11 @@ def as_unavailable(error: StoreUnavailable | Retryable) -> StoreUnavailable:
     return StoreUnavailable(str(error), error.detail, error.limit)
 
 
+def _detail(error: Exception) -> str:
+    """What the driver says of a connection: no text of a statement."""
+    return " ".join(str(error if str(error) else error.__cause__ or "").split())[:_DETAIL_CHARACTERS_MAX]
+
+
 def _translation(engine: Engine, error: Exception) -> Exception:
     original = (error.orig if isinstance(error, DBAPIError) else None) or error
     dialect = dialect_of(engine)
@@ -133,7 +138,7 @@ def _translation(engine: Engine, error: Exception) -> Exception:
     if _never_connected(engine, error):
         return not_connected(engine, original)
     if dialect.is_unreachable(original) or is_disconnect(engine, error):
-        return StoreUnavailable("the database cannot be reached")
+        return StoreUnavailable("the database cannot be reached", _detail(original))
     code = dialect.error_code(original) or type(original).__name__
     return StoreFailure(f"the database refused a statement ({code})")
 
