@@ -72,9 +72,10 @@ class PrivatePostgres:
 
     def freeze(self) -> None:
         """Have it hang: connections are kept and taken, and nothing is answered."""
-        # The one that makes the others first.
+        # The one that makes the others first. Some of them may be ending.
         for process in self._processes():
-            os.kill(process, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
 
     def thaw(self) -> None:
         for process in self._processes():
