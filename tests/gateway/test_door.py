@@ -38,7 +38,7 @@ def test_a_connection_that_is_cut_while_its_protocol_is_connected_is_forgotten(m
 
 
 def test_nothing_of_a_lost_connection_waits_for_the_garbage_collector(tmp_path, monkeypatch) -> None:
-    """Where the gateway answered at once, where uvicorn brought the request, and where the call failed."""
+    """Check where the gateway answered at once, where uvicorn brought the request, and where the call failed."""
     make, made = Server._connection, []
 
     def fails(message, call):

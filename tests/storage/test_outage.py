@@ -145,7 +145,7 @@ def stops_and_starts(server: Server, url: str, save: Callable[[], None]) -> None
 
 
 def left_by(calls: Sequence[Callable[[], object]]) -> int:
-    """How many of the driver's errors would wait for the garbage collector when calls have failed and were answered."""
+    """The number of the driver's errors that would wait for the garbage collector after calls that failed."""
     gc.collect()
     gc.disable()
     try:

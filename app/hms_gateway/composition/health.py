@@ -67,11 +67,9 @@ def check_ready(store: SqlStore) -> None:
     """
     try:
         store.ready()
-        return
     except StoreUnavailable as error:
-        problem = str(error)
         forget_frames(error)
-    raise NotReady(problem)
+        raise NotReady(str(error)) from None
 
 
 class Health:

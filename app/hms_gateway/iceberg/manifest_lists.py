@@ -52,7 +52,7 @@ _MARK_BYTES: Final = 16
 _MARK: Final = os.urandom(_MARK_BYTES)
 _MAGIC: Final = b"Obj\x01"
 LIST_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of a manifest list as it is and unpacked: an entry has some hundred bytes, and takes ten times as many in memory."""
+"""Bound on a manifest list, also unpacked: an entry has some hundred bytes, and takes ten times as many in memory."""
 OBJECTS_MAX: Final = 250_000
 """Manifests and summaries of partitions in one list; the least has some bytes, and takes hundreds in memory."""
 _OBJECT_BYTES: Final = 1024

@@ -13,7 +13,7 @@ from hms_gateway.iceberg.json_values import Json, checked, integers, needed, obj
 PARTITION_ID_BEFORE_FIRST: Final = 999
 TYPE_DEPTH_MAX: Final = 100
 NAME_CHARACTERS_MAX: Final = 1_000
-"""Of a partition field, which has the name of no other column."""
+"""Bound on the name of a partition field, which has the name of no other column."""
 
 _HIVE: Final = {
     "boolean": "boolean",

@@ -19,7 +19,7 @@ _Names: TypeAlias = Iterable[str]
 
 
 class _Reader(NamedTuple):
-    """Reads the names at some paths. Those of `containers` are left out where an object inside is named, too."""
+    """Reads the names at some paths. Those of a container are left out where an object inside is named, too."""
 
     names: Callable[..., _Names]
     paths: ArgumentPaths

@@ -1,4 +1,4 @@
-"""What exceptions keep in memory after they were answered."""
+"""Free what exceptions keep in memory after they were answered."""
 
 
 def forget_frames(error: BaseException) -> None:

@@ -370,7 +370,7 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 def test_a_lock_that_is_never_given_back_is_an_answer(
     migrated_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the writer of the event loop: the other one would wait as long again."""
+    """The writer of the event loop answers: the other one would wait as long again."""
     monkeypatch.setattr("hms_gateway.storage.dialects.postgres_pipeline.BUSY_SECONDS_MAX", 0.05)
     store = new_store(migrated_postgres_database)
     services = Services(store)

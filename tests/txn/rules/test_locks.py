@@ -47,7 +47,7 @@ def lock(
 
 
 def conflicts(requested: Lock, existing: Lock) -> bool:
-    """Whether a request of one component waits for a lock that another one holds."""
+    """Tell whether a request of one component waits for a lock that another one holds."""
     return block_of([requested], [replace(existing, is_acquired=True)]) is not None
 
 

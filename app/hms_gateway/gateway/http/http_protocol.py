@@ -229,7 +229,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def silence(self, accepted_at: float) -> Silence | None:
-        """As `shares.Counted`: idle connections were of use before, others have never had an answer."""
+        """See `shares.Counted`: idle connections were of use before, others have never had an answer."""
         if not self.is_silent():
             return None
         timer = self.timeout_keep_alive_task

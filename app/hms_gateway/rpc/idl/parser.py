@@ -116,7 +116,8 @@ class _Parser:
 
     def _constant(self) -> None:
         """Read over it: what a constant names, no method says."""
-        self._type(), self._word()
+        self._type()
+        self._word()
         self._expect("=")
         self._value()
 

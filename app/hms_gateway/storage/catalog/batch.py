@@ -101,7 +101,7 @@ class Wanted:
 
 
 class KnownPartitions:
-    """What a batch knows of partitions. `read` sends statements together."""
+    """Partitions as a batch knows them. `read` sends statements together."""
 
     def __init__(self, dialect: Dialect, read: Callable[[Sequence[Statement]], list[Rows]]) -> None:
         self._dialect = dialect

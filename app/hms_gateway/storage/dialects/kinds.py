@@ -125,8 +125,8 @@ def as_unavailable(error: StoreUnavailable | Retryable) -> StoreUnavailable:
 
 
 def _detail(error: Exception) -> str:
-    """What the driver says of a connection: no text of a statement."""
-    return " ".join(str(error if str(error) else error.__cause__ or "").split())[:_DETAIL_CHARACTERS_MAX]
+    """Text of the driver about a connection; there is none of a statement in it."""
+    return " ".join((str(error) or str(error.__cause__ or "")).split())[:_DETAIL_CHARACTERS_MAX]
 
 
 def _translation(engine: Engine, error: Exception) -> Exception:
