@@ -54,6 +54,7 @@ class PrivateMariadb:
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="hms-my-", dir=parent or SHORT_FOLDER))
         self._data = self.folder / "data"
+        self._kept = self.folder / "kept"
         self._log = self.folder / "server.log"
         self.socket = self.folder / "socket"
         try:
@@ -120,6 +121,22 @@ class PrivateMariadb:
         if process is not None:
             process.send_signal(signal.SIGKILL)
             process.wait()
+
+    def keep_files(self) -> None:
+        """Keep a copy of the files of the stopped server, in the place of the copy before."""
+        assert self._process is None, "it is running"
+        shutil.rmtree(self._kept, ignore_errors=True)
+        self._copy(self._data, self._kept)
+
+    def go_back_to_kept_files(self) -> None:
+        """Give the stopped server the files it had at `keep_files`: later commits are gone."""
+        assert self._process is None, "it is running"
+        shutil.rmtree(self._data)
+        self._copy(self._kept, self._data)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        # Owners are kept, which shutil does not.
+        subprocess.run(["cp", "-a", source, target], check=True)
 
     def delete(self) -> None:
         """Stop where running, and remove every file."""
