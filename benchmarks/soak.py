@@ -33,7 +33,7 @@ from benchmarks.report import print_table
 from benchmarks.soak_clients import Door, Holders, LockHolder, NoAnswer, Reader, Worker, Writer
 from benchmarks.soak_rest import RestClient
 from hms_gateway import MetastoreClient
-from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.storage.migrations.revisions import migrate
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.support.apache import ApacheBinary, ApacheCompact

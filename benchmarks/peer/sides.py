@@ -13,7 +13,7 @@ from benchmarks.peer.caller import Address, Caller
 from benchmarks.peer.content import Sizes
 from benchmarks.peer.speech import Binary, Speech, Tjson
 from benchmarks.peer.usage import Used, cpu_seconds, resident_bytes, waits_of
-from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.storage.migrations.revisions import migrate
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.wire import MessageType

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.structs import Database, NotificationEventRequest
 from tests.attacks.test_traps_at_default_places import Shared, shared, table
 

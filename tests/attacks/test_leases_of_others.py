@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.structs import Database, EnvironmentContext, LeaseObject
 from hms_gateway.runtime.settings import Settings
 from tests.handlers.rights.test_authorizer import Everybody, table

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.catalog.tokens import TokenRows
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.rpc.structs import METHODS

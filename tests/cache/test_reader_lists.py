@@ -7,7 +7,8 @@ import pytest
 
 from hms_gateway.cache import InvalidList, ReplyCache, replies
 from hms_gateway.cache.reader_lists import Tag
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc.structs import (
     METHODS,

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from hms_gateway.client.in_catalog import call_in_catalog
-from hms_gateway.composition.main import DATABASE_FILE, Metastore
+from hms_gateway.composition.main import Metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.pipeline.catalog import (
     CatalogReader,
     databases_everywhere,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.composition.main import Metastore as InProcess
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     METHODS,

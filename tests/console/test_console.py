@@ -11,7 +11,7 @@ import pytest
 
 from hms_gateway.catalog.arguments import with_fields
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.rpc.structs import (

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore
+from hms_gateway.composition.main import Metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.call import Dialect
 from tests.handlers.peers import Peer, metastore_in
 from tests.support.catalog import Catalog, open_catalog

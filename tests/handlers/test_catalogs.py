@@ -9,7 +9,8 @@ import pytest
 
 from hms_gateway.catalog.tables.catalogs import Catalogs
 from hms_gateway.catalog.tables.databases import Databases
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.structs import (
     AddPartitionsRequest,

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.processor import RestProcessor, read_reply
 from hms_gateway.iceberg.routes import failure, routed

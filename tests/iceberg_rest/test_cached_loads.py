@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.iceberg.routes import routed
 from hms_gateway.rpc.call import Call, Dialect

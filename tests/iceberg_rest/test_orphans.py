@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hms_gateway.composition.main import directories
+from hms_gateway.composition.places import directories
 from hms_gateway.iceberg.appends import REBASE
 from hms_gateway.iceberg.orphans import find_orphans
 from hms_gateway.rpc.call import Dialect

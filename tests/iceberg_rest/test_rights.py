@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.structs import (
     HiveObjectPrivilege,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc.call import Call, Dialect, Unavailable
 from hms_gateway.rpc.idl.method_facts import method_facts

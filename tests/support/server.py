@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Self
 
-from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.runtime.limits import FixedLimits
 from hms_gateway.runtime.settings import FixedSettings
 from tests.support.catalog import place_empty_database

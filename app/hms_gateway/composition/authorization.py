@@ -8,7 +8,8 @@ import msgspec
 
 from hms_gateway.catalog.properties import begun_authorization, kept_authorization
 from hms_gateway.catalog.rights.keeper import standing_lines
-from hms_gateway.composition.main import database_url, policy_keeper
+from hms_gateway.composition.main import policy_keeper
+from hms_gateway.composition.places import database_url
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings, SettingsError

@@ -12,7 +12,6 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.catalog.access.grants import Privileges
 from hms_gateway.catalog.access.roles import Roles, create_default_roles
 from hms_gateway.catalog.constraints import Constraints
-from hms_gateway.catalog.directories.known_places import OutsidePlaces, find_outside
 from hms_gateway.catalog.directories.warehouse import DirectoryMoves, Warehouse
 from hms_gateway.catalog.functions import Functions
 from hms_gateway.catalog.indexes import Indexes
@@ -50,12 +49,12 @@ from hms_gateway.composition.health import (
     files_of,
     folders_of,
 )
+from hms_gateway.composition.places import database_url, directories
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
 from hms_gateway.gateway.auth.passwords import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, list_users
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
-from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.logins import build_groups, impersonation_rules, user_file
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
@@ -95,15 +94,6 @@ from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.runtime.shares import Holder
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.storage.files.directories import Directories
-from hms_gateway.storage.files.places import (
-    FilePolicy,
-    Protected,
-    RootRefused,
-    StorageFileError,
-    check_roots,
-    program_folders,
-    read_storage_options,
-)
 from hms_gateway.storage.writing.store import SqlStore, open_store
 from hms_gateway.txn.services.compaction import CompactionService, Expiry
 from hms_gateway.txn.services.leases import LeaseService
@@ -117,7 +107,6 @@ if TYPE_CHECKING:
     from hms_gateway.iceberg.catalog import Catalog as IcebergCatalog
     from hms_gateway.iceberg.processor import RestProcessor
 
-DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
 TOKEN_EXPIRY_SECONDS = 600.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
@@ -140,11 +129,6 @@ class Metastore(msgspec.Struct, frozen=True):
     rights: PolicyKeeper | None = None
     delegation: DelegationTokens | None = None
     iceberg: "Callable[[], RestProcessor] | None" = None
-
-
-def database_url(settings: Settings) -> str:
-    """The configured database, or the SQLite file of the data folder."""
-    return settings.database_url or f"sqlite:///{settings.data_dir.absolute() / DATABASE_FILE}"
 
 
 def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]] = dict) -> Metastore:
@@ -561,74 +545,3 @@ def _lease_settings(settings: Settings) -> LeaseSettings:
         duration_seconds_max=settings.lease_seconds_max,
         wait_seconds_max=settings.lease_wait_seconds_max,
     )
-
-
-def directories(settings: Settings) -> Directories:
-    """The directories this server manages.
-
-    Raises SettingsError for roots that would open what they must not and for a `storage_file` that cannot be used,
-    StoreError for a database URL that is not usable.
-    """
-    policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
-    default = policies.pop("*", None)
-    protected = [*_protected(settings), *program_folders()]
-    for name, roots in (("warehouse_dir", [settings.warehouse_location]), ("file_roots", settings.file_roots)):
-        try:
-            check_roots(roots, protected)
-        except RootRefused as error:
-            raise SettingsError(f"{name}: {error}") from error
-    try:
-        options = {} if settings.storage_file is None else read_storage_options(settings.storage_file)
-    except StorageFileError as error:
-        raise SettingsError(f"storage_file: {error}") from error
-    return Directories(policies, settings.roots, options, default)
-
-
-def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
-    """What the catalog owns outside the roots. Raises StoreError."""
-    files = directories(settings)
-    return find_outside(store, files, files.beginnings, root_check(settings))
-
-
-def root_check(settings: Settings) -> Callable[[str], bool]:
-    """A function of a location: whether `file_roots` could name it."""
-    protected = [*_protected(settings), *program_folders()]
-
-    def may_be_root(location: str) -> bool:
-        try:
-            check_roots([location], protected)
-        except RootRefused:
-            return False
-        return True
-
-    return may_be_root
-
-
-def _protected(settings: Settings) -> list[Protected]:
-    """The data folder and the files that settings name. The warehouse is a folder in the data folder by default.
-
-    Raises StoreError for a database URL that cannot be read.
-    """
-    database = sqlite_file(database_url(settings))
-    files: dict[str, Path | str | None] = {
-        "the database": database,
-        "users_file": settings.users_path,
-        "tokens_file": settings.tokens_path,
-        "groups_file": settings.groups_file,
-        "tls_certificate": settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME,
-        "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
-        "secrets_key_file": settings.secrets_key_path,
-        "admin_password_file": settings.admin_password_file,
-        "kerberos.keytab": settings.kerberos.keytab,
-        "trusted_proxy.authority": settings.trusted_proxy.authority,
-        "ldap.search_password_file": None if settings.ldap is None else settings.ldap.search_password_file,
-        "client_certificates.authority": settings.client_certificates.authority,
-        "client_certificates.revocations": settings.client_certificates.revocations,
-        **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},
-        "authorization_rules_file": settings.authorization_rules_file,
-        "storage_file": settings.storage_file,
-    }
-    if database is not None:
-        files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}
-    named = [Protected(Path(path), name) for name, path in files.items() if path]
-    return [Protected(settings.data_dir, "data_dir", may_hold_roots=True), *named]

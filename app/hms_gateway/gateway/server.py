@@ -26,8 +26,8 @@ from hms_gateway.runtime.shares import Bound, Connections, Holder, Ledger
 
 _log = structlog.get_logger("hms_gateway.server")
 
-# A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind. Those
-# they leave, SQLAlchemy's expressions of changes, take 1 MiB before a collection of 10,000, and 4 of 50,000.
+# A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
+# Those that changes leave, SQLAlchemy's expressions, take 1 MiB before a collection of 10,000, and 4 of 50,000.
 COLLECTION_THRESHOLDS = (10_000, 100, 50)
 SWITCH_SECONDS = 0.0001
 # Files besides connections: database, log, libraries.

@@ -25,7 +25,8 @@ import msgspec
 
 import hms_gateway.composition.thrift_port
 import hms_gateway.storage.dialects.sqlite  # noqa: F401
-from hms_gateway.composition.main import DATABASE_FILE, build, build_metastore
+from hms_gateway.composition.main import build, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.gateway.certificates.tls import ensure_certificate
 from hms_gateway.gateway.logins import FIRST_USER
 from hms_gateway.gateway.server import Server

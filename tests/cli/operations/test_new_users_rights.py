@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.runtime.settings import Settings
 from tests.support.catalog import place_empty_database
 

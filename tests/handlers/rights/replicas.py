@@ -23,7 +23,8 @@ from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cache import ReplyCache
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.composition.thrift_port import ThriftPort
 from hms_gateway.gateway.admission.identity import Identity, Refused, RequestHead
 from hms_gateway.gateway.assembly import build_gateway, served_certificate

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.idl.method_facts import method_rights

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hms_gateway.catalog.access.grant_rows import note_changed_rights
-from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.handlers.rights.authorizer import Authorizer
 from hms_gateway.rpc.binding import methods_of
 from hms_gateway.rpc.call import Call, Dialect

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.rpc.structs import (
     AddPartitionsRequest,
     AlterDatabaseRequest,

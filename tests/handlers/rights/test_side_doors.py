@@ -10,7 +10,8 @@ import pytest
 from hms_gateway.catalog.rights.decisions import USER, Permissions
 from hms_gateway.catalog.rights.keeper import _touched
 from hms_gateway.catalog.rights.policy import GrantedPrivilege, Policy, Principal, Securable
-from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.handlers.rights.answers import ANSWERS, Asked
 from hms_gateway.rpc.structs import (
     AbortTxnRequest,

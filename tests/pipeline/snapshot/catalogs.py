@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.composition.main import DATABASE_FILE, Metastore
+from hms_gateway.composition.main import Metastore
+from hms_gateway.composition.places import DATABASE_FILE
 from hms_gateway.pipeline.snapshot.objects import LISTED, ObjectRow
 from hms_gateway.pipeline.snapshot.steps import objects
 from hms_gateway.pipeline.snapshot.units import CONTENTS, REFERENCE, Unit, Work, listed, works_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hms_gateway
-from hms_gateway.composition.main import directories
+from hms_gateway.composition.places import directories
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.settings import Settings, SettingsError, TrustedProxy
 from hms_gateway.storage.files.places import Protected, RootRefused, check_roots, program_folders

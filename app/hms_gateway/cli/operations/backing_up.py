@@ -17,7 +17,7 @@ from hms_gateway.cli.operations.checking import missing_directories
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, fail_for_store, out, say
-from hms_gateway.composition.main import database_url
+from hms_gateway.composition.places import database_url
 from hms_gateway.gateway.auth.users import written_beside
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock

@@ -22,7 +22,7 @@ from hms_gateway.catalog.directories.unknown import (
 )
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
-from hms_gateway.composition.main import database_url, directories, find_outside_places
+from hms_gateway.composition.places import database_url, directories, find_outside_places
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.orphans import find_orphans
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, Tree

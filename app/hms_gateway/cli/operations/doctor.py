@@ -19,7 +19,7 @@ from hms_gateway.cli.operations.start_checks import connections_problem, start_p
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
-from hms_gateway.composition.main import DATABASE_FILE, database_url, directories
+from hms_gateway.composition.places import DATABASE_FILE, database_url, directories
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError
 from hms_gateway.runtime.clock import SystemClock

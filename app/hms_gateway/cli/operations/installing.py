@@ -3,7 +3,7 @@
 from rich.status import Status
 
 from hms_gateway.cli.terminal.output import err, fail, fail_for_store
-from hms_gateway.composition.main import database_url
+from hms_gateway.composition.places import database_url
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.file_versions import make_data_folder
 from hms_gateway.runtime.settings import Settings

@@ -9,7 +9,7 @@ from hms_gateway.catalog.rights.keeper import PolicyKeeper, RightsRows
 from hms_gateway.catalog.rights.policy import Principal
 from hms_gateway.catalog.tokens import cancel_all
 from hms_gateway.cli.terminal.output import fail, fail_for_store
-from hms_gateway.composition.main import database_url
+from hms_gateway.composition.places import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.settings import Settings

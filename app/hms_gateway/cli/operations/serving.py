@@ -15,7 +15,8 @@ from hms_gateway.catalog.rights.keeper import standing_lines
 from hms_gateway.cli.operations.start_checks import connections_problem, rights_problems, start_problems
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, settled
-from hms_gateway.composition.main import build, build_metastore, database_url, find_outside_places, policy_keeper
+from hms_gateway.composition.main import build, build_metastore, policy_keeper
+from hms_gateway.composition.places import database_url, find_outside_places
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import audit_log_of, certificate_files
 from hms_gateway.gateway.auth.users import UserFileError, verify_user

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hms_gateway.composition.health import gateway_name
-from hms_gateway.composition.main import database_url
+from hms_gateway.composition.places import database_url
 from hms_gateway.gateway.admission.identity import is_user_name
 from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
