@@ -53,4 +53,5 @@ def test_the_files_and_folders_are_those_of_the_settings(tmp_path: Path) -> None
         "tokens_file": False,
         "groups_file": True,
     }
-    assert "warehouse_dir" not in folders_of(Settings(data_dir=tmp_path, warehouse_dir="s3a://bucket/w"))
+    elsewhere = Settings(data_dir=tmp_path, warehouse_dir="s3a://bucket/w", database_url=f"sqlite:///{tmp_path}/d/m.db")
+    assert folders_of(elsewhere) == {"data_dir": tmp_path, "database_url": tmp_path / "d"}

@@ -1,5 +1,6 @@
 import gc
 import json
+import logging
 import weakref
 from contextlib import contextmanager, nullcontext
 
@@ -296,7 +297,10 @@ def test_an_uncacheable_answer_is_sent_without_what_it_could_be_kept_by():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["missing", "undeclared", "disk"])
-def test_an_answered_exception_frees_what_its_call_held(table):
+@pytest.mark.parametrize("raised", [MetaException, TypeError])
+def test_an_answered_exception_frees_what_its_call_held(table, raised, monkeypatch):
+    # pytest keeps what is logged.
+    monkeypatch.setattr(logging.getLogger("hms_gateway.rpc.processor"), "disabled", True)
     kept = []
 
     class Raising(Handlers):
@@ -307,7 +311,7 @@ def test_an_answered_exception_frees_what_its_call_held(table):
                 super().get_table(call, dbname, tbl_name)
             except OSError as error:
                 failure = error  # as a future does
-                raise MetaException("the disk is full") from failure
+                raise raised("the disk is full") from failure
 
     processor = Processor([Raising()], translate, answered=HANDLED)
     gc.disable()

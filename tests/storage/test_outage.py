@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import OperationalError
 
-from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
+from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, Snapshot, StoreError, StoreUnavailable, Transaction
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.tracebacks import forget_frames
 from hms_gateway.storage.dialects import dialect_of, postgres_pipeline
@@ -142,6 +142,19 @@ def stops_and_starts(server: Server, url: str, save: Callable[[], None]) -> None
     assert store.write(append) == 2
     assert len(store.changes_since(0)) == 2  # type: ignore[arg-type]
     store.close()
+
+
+def test_a_mistake_in_a_read_keeps_its_traceback_where_the_connection_is_lost_too(
+    store: SqlStore, database_server: Server
+) -> None:
+    def work(snapshot: Snapshot) -> None:
+        snapshot.current_event_id()
+        cut_connections(database_server)
+        raise TypeError("a mistake")
+
+    with pytest.raises(TypeError) as raised:
+        store.read(work)
+    assert raised.traceback[-1].name == "work"
 
 
 def left_by(calls: Sequence[Callable[[], object]]) -> int:

@@ -98,6 +98,12 @@ sys.modules["pyspark"] = None
     assert project.left() == []
 
 
+def test_a_session_that_another_plugin_refuses_ends_with_its_text_alone(project: Project) -> None:
+    refuse = 'import pytest\ndef pytest_configure(config):\n    raise pytest.UsageError("set DATABASE_URL first")\n'
+    project.write(conftest=refuse)
+    assert project.run() == "ERROR: set DATABASE_URL first\n\n"
+
+
 def test_a_session_that_uses_no_metastore_loads_nothing() -> None:
     program = (
         "import sys, pytest\nimport importlib.metadata, subprocess, json, threading, atexit\n"

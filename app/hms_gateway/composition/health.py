@@ -18,6 +18,7 @@ import msgspec
 import structlog
 
 from hms_gateway.catalog.rights.rules_file import read_rules
+from hms_gateway.composition.places import database_url
 from hms_gateway.gateway.application import NotReady
 from hms_gateway.gateway.auth.tokens import read_tokens
 from hms_gateway.gateway.auth.users import read_groups, read_users
@@ -28,6 +29,7 @@ from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.runtime.tracebacks import forget_frames
+from hms_gateway.storage.dialects.integrity import sqlite_file
 from hms_gateway.storage.registry.gateways import GatewayRow
 from hms_gateway.storage.writing.store import SqlStore
 
@@ -102,9 +104,13 @@ class Health:
 
 
 def folders_of(settings: Settings) -> dict[str, Path]:
-    """The folders whose disks may fill up."""
+    """The folders whose disks may fill up, by the settings that name them. Raises StoreError."""
+    folders = {"data_dir": settings.data_dir}
+    database = sqlite_file(database_url(settings))
+    if database is not None and database.parent != settings.data_dir.absolute():
+        folders["database_url"] = database.parent
     warehouse = _LOCAL.fullmatch(settings.warehouse_location)
-    return {"data_dir": settings.data_dir} | ({} if warehouse is None else {"warehouse_dir": Path(warehouse[1])})
+    return folders if warehouse is None else folders | {"warehouse_dir": Path(warehouse[1])}
 
 
 def files_of(settings: Settings) -> dict[str, ReadFile]:

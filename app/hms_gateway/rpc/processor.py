@@ -150,8 +150,9 @@ class Processor:
             return self._application_exception(codec, message, error, arguments, objects)
         except (Unavailable, AlreadyConcluded, Waiting):
             raise
-        except Exception:
+        except Exception as error:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
+            forget_frames(error)
             internal = ApplicationError(f"Internal error processing {message.name}")
             return self._application_exception(codec, message, internal, arguments, objects)
 

@@ -84,7 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    _sessions.remove(config)
+    # Where another plugin had refused to begin, `pytest_configure` was not called.
+    if config in _sessions:
+        _sessions.remove(config)
     if not _sessions:
         testing.end_host()
 

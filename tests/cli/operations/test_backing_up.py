@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.operations import backing_up
 from tests.support.catalog import place_empty_database
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.server import GatewayServer
@@ -152,6 +154,23 @@ def test_a_restored_file_stays_where_a_link_points(with_secrets: tuple[Path, Pat
     assert (data_dir / "users").read_text() == "ann:hash\n"
     assert (data_dir / "certificate.pem").is_symlink()
     assert (data_dir.parent / "mine.pem").read_text() == "mine"
+
+
+def test_a_signal_in_the_middle_of_a_restore_leaves_no_copies_of_users_and_keys(
+    with_secrets: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir, folder = with_secrets
+    names = sorted(path.name for path in data_dir.iterdir())
+
+    def stopped(*_: object, **__: object) -> None:
+        assert len(list(data_dir.iterdir())) > len(names)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(backing_up, "restore", stopped)
+    done = run("restore", "--data-dir", data_dir, folder, "--with-secrets", "--replace")
+    assert done.exit_code == 128 + signal.SIGTERM
+    assert sorted(path.name for path in data_dir.iterdir()) == names
+    assert (data_dir / "users").read_text() == "bob:hash\n"
 
 
 def test_nothing_is_restored_where_users_and_keys_cannot_be(with_secrets: tuple[Path, Path]) -> None:

@@ -95,10 +95,12 @@ def test_replicas_that_do_not_answer_or_are_not_ready(settings):
     assert "is it started, and on this port (--port)?" in found(settings(), "http://127.0.0.1:9")["warning gateway"]
 
 
-def test_a_full_disk_is_an_error():
+def test_a_full_disk_is_an_error(tmp_path):
     # A file system that has no room for anything.
     said = found(Settings(data_dir=Path("/proc"), port=0))["error data_dir"]
     assert said == "0 MB are free on the disk of /proc; changes are refused with 503 until there is room"
+    apart = Settings(data_dir=tmp_path, port=0, database_url="sqlite:////proc/metastore.db")
+    assert "0 MB are free on the disk of /proc; changes are refused" in found(apart)["error database_url"]
     elsewhere = Settings(data_dir=Path("/proc"), port=0, database_url="postgresql+psycopg://x@127.0.0.1:9/x")
     assert "directories and files cannot be made" in found(elsewhere)["error data_dir"]
 

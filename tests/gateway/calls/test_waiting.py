@@ -1,6 +1,8 @@
 """Calls that a handler cannot answer yet."""
 
+import gc
 import threading
+from weakref import ref
 
 from hms_gateway.gateway.calls.dispatcher import WaitingCalls
 from hms_gateway.rpc.call import Releases, Waiting
@@ -80,6 +82,28 @@ def test_a_release_that_comes_during_the_attempt_is_not_missed():
             connection.sendall(post(CALL))
             assert read_response(connection)[2] == ANSWER
     assert len(door.calls) == 4
+
+
+def test_nothing_of_a_call_that_waited_waits_for_the_garbage_collector():
+    door, made = Door(seconds=0.001), []
+
+    def answer(message, call):
+        outcome = door(message, call)
+        if isinstance(outcome, Waiting):
+            made.append(ref(outcome))
+        return outcome
+
+    gc.disable()
+    try:
+        processor = CannedProcessor(get_all_databases=answer)
+        with running(processor, releases=door.releases) as server, server.connect() as connection:
+            connection.sendall(post(CALL))
+            until(lambda: len(made) > 3)
+            door.is_open = True
+            assert read_response(connection)[2] == ANSWER
+            until(lambda: not any(it() for it in made))
+    finally:
+        gc.enable()
 
 
 def test_a_client_that_leaves_is_not_waited_for():

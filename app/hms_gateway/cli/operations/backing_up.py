@@ -13,6 +13,7 @@ import click
 from rich.status import Status
 
 from hms_gateway.cli.catalog.changes import seconds_of
+from hms_gateway.cli.coordination.holding import ended_by_exception
 from hms_gateway.cli.operations.checking import missing_directories
 from hms_gateway.cli.terminal.commands import rows_form
 from hms_gateway.cli.terminal.formats import write_rows
@@ -36,7 +37,7 @@ def run_backup(settings: Settings, folder: Path, *, is_base: bool, has_secrets: 
     try:
         secrets = _secrets(settings) if has_secrets else {}
         files = {name: path.read_bytes() for name, path in secrets.items() if path.exists()}
-        with Status("reading", console=err) as status:
+        with ended_by_exception(), Status("reading", console=err) as status:
             made = back_up(
                 *(database_url(settings), folder, SystemClock().milliseconds, files),
                 lambda table: status.update(f"reading {table}"),
@@ -64,7 +65,7 @@ def run_restore(
     seconds = seconds_of("--time", time, datetime.now(UTC))
     point = Point(event_id, None if seconds is None else seconds * 1000 + 999)
     try:
-        with BackupFolder(folder) as backups:
+        with ended_by_exception(), BackupFolder(folder) as backups:
             if shows_list:
                 write_rows(sys.stdout, rows_form(None), _HEADER, sorted(map(_cells, backups.backups())))
                 _tell_unreadable(backups)

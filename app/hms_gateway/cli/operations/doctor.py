@@ -6,6 +6,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,6 +20,7 @@ from hms_gateway.cli.operations.start_checks import connections_problem, start_p
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, out, store_text
 from hms_gateway.composition.authorization import WITHOUT_RIGHTS, authorization_of, standing_of
+from hms_gateway.composition.health import folders_of
 from hms_gateway.composition.places import DATABASE_FILE, database_url, directories
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, read_fields
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError
@@ -107,6 +109,10 @@ def _folders(settings: Settings) -> Iterator[Finding]:
         where = "name the folder of one that runs with --data-dir or --config"
         yield Finding("warning", "data_dir", f"no gateway has used {folder.absolute()} yet; {where}")
     yield _room("data_dir", folder, _REFUSED if settings.database_url is None else _NOT_MADE)
+    with suppress(StoreError):  # of a URL that `_database` tells of
+        database = folders_of(settings).get("database_url")
+        if database is not None and database.exists():
+            yield _room("database_url", database, _REFUSED)
 
 
 def _room(subject: str, folder: Path, effect: str) -> Finding:

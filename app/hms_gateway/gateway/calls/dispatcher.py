@@ -377,6 +377,7 @@ class WaitingCalls:
                         msgspec.structs.replace(call, waited_seconds=waited_seconds, resume=waiting.resume)
                     )
                 except Waiting as further:
+                    forget_frames(further)
                     waiting = further
                 except Refused:
                     # The client does not know that something of its call waits, and repeats it as a new one.

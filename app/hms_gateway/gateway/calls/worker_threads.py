@@ -205,7 +205,7 @@ class WorkerThreads:
         while self._without_thread:
             job = self._without_thread[0]
             try:
-                threading.Thread(target=self._run, args=(job,), name="call", daemon=True).start()
+                threading.Thread(target=self._run, args=([job],), name="call", daemon=True).start()
             except RuntimeError as error:
                 _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
                 return
@@ -217,8 +217,9 @@ class WorkerThreads:
         while (asked := self._places.next(time.monotonic())) is not None:
             self._begin(asked)
 
-    def _run(self, job: Asked) -> None:
-        following: Asked | None = job
+    def _run(self, first: list[Asked]) -> None:
+        """Run jobs; the one in `first` is taken out, since a thread keeps its arguments as long as it lives."""
+        following: Asked | None = first.pop()
         wait_by(self._wait_aside)
         while following is not None:
             self._here.holder = following.holder
@@ -227,6 +228,7 @@ class WorkerThreads:
                 following.run()
             except BaseException:
                 _log.exception("a job of the worker threads failed")
+            following = None  # its message may be large, and the thread idle for long
             following = self._next_job()
 
     def _next_job(self) -> Asked | None:

@@ -1,5 +1,6 @@
 """The connections of snapshots, and a base for repositories: a connection inside a transaction that others end."""
 
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -87,10 +88,11 @@ class ReadPool:
             snapshot.holders -= 1
             if snapshot.holders:
                 return
+        before = sys.exception()
         try:
             self._dialect.end_reading(snapshot.any_connection)
         except Exception as error:
-            forget_frames(error)
+            forget_frames(error, before)
             snapshot.any_connection.invalidate()
         with self._lock:
             is_kept = not snapshot.any_connection.invalidated and not self._is_closed

@@ -1,6 +1,7 @@
 """The store: snapshots to read from a pool of connections, units of work through the one writer."""
 
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -134,6 +135,7 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, NameRea
 
 def _retried(engine: Engine, attempt: Callable[[], T]) -> T:
     """The result of the first attempt that ends. Raises StoreError."""
+    before = sys.exception()
     for number in range(1, _ATTEMPTS_MAX + 1):
         try:
             return attempt()
@@ -141,7 +143,7 @@ def _retried(engine: Engine, attempt: Callable[[], T]) -> T:
             # When a connection broke while it was idle, the others of the pool are dropped with it.
             if number == _ATTEMPTS_MAX or not is_worth_another_try(engine, error):
                 raise as_unavailable(error) from error
-            forget_frames(error)
+            forget_frames(error, before)
     raise AssertionError("unreachable")
 
 
