@@ -1,7 +1,11 @@
 """Backups in a folder: chunks that stay, points, and files that are damaged, cut off or gone."""
 
+import errno
+import fcntl
 import os
 import resource
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -197,6 +201,37 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
         BackupWriter(folder, "hms-x.zip", {})
     with BackupFolder(tmp_path / "none") as folder, pytest.raises(StoreError, match="none not found"):
         list(folder.backups())
+
+
+def test_a_folder_without_locks_and_one_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(number: int) -> Callable[..., None]:
+        def refuse(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        return refuse
+
+    monkeypatch.setattr("fcntl.flock", refused(errno.ENOLCK))
+    syncs = {True: refused(errno.EINVAL), False: os.fsync}
+    monkeypatch.setattr("os.fsync", lambda file: syncs[stat.S_ISDIR(os.fstat(file).st_mode)](file))
+    backup = written(tmp_path, ROWS)
+    assert [path.name for path in tmp_path.iterdir()] == [backup.name]
+
+
+def test_a_backup_whose_file_another_one_takes_for_left_makes_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+    taken = iter(["the first"])
+
+    def late(descriptor: int, how: int) -> None:
+        if next(taken, None):
+            for path in tmp_path.iterdir():
+                path.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr("fcntl.flock", late)
+    backup = written(tmp_path, ROWS)
+    assert [path.name for path in tmp_path.iterdir()] == [backup.name]
 
 
 def test_what_a_killed_backup_left_goes_with_the_next(tmp_path: Path) -> None:

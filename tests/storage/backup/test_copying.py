@@ -7,15 +7,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import Boolean, Engine, Integer, LargeBinary, Table, delete, func, insert, select, update
 
-from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.backup.archive import BackupFolder, Inventory, Point
 from hms_gateway.storage.backup.copying import RESTORED, Made, Restored, back_up, restore
-from hms_gateway.storage.dialects import parse_url, writing_engine
+from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
+from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import (
     CATALOG,
     DATABASES,
@@ -276,8 +278,9 @@ def test_the_time_of_a_backup_is_not_before_its_changes(source: str, tmp_path: P
         assert folder.choose(Point(time_ms=1_000)) == again
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["row", "event"])
 def test_ids_of_the_backup_are_not_given_again_where_the_clock_is_behind(
-    source: str, target: str, tmp_path: Path
+    source: str, target: str, tmp_path: Path, is_gone: bool
 ) -> None:
     saved(source, tmp_path / "backups")
     restored(source, tmp_path / "backups", replaces=True)
@@ -286,12 +289,50 @@ def test_ids_of_the_backup_are_not_given_again_where_the_clock_is_behind(
         connection.execute(insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b"))
     newest = rows(source)["pending_moves"][-1][0]
     assert newest > NOW_MS
+    if is_gone:
+        with opened(source) as engine, engine.begin() as connection:
+            connection.execute(delete(PENDING_MOVES))
+            connection.execute(update(CATALOG).values(last_event_id=newest))
     saved(source, tmp_path / "backups", 2_000)
     restored(target, tmp_path / "backups", at=5_000)
     with opened(target) as engine, engine.begin() as connection:
         connection.execute(delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == newest))
         new = insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b")
         assert connection.execute(new).inserted_primary_key[0] > newest
+
+
+def test_the_next_id_is_never_lowered(target: str) -> None:
+    migrate(target)
+    new = insert(PENDING_MOVES).values(table_id=7, source="file:/a", target="file:/b")
+    with opened(target) as engine, engine.begin() as connection:
+        dialect_of(connection).raise_ids(connection, [PENDING_MOVES], NOW_MS)
+        newest = connection.execute(new).inserted_primary_key[0]
+        connection.execute(delete(PENDING_MOVES))
+        dialect_of(connection).raise_ids(connection, [PENDING_MOVES], NOW_MS - 1_000)
+        assert connection.execute(new).inserted_primary_key[0] > newest > NOW_MS
+
+
+@pytest.mark.postgres
+def test_a_deadlock_ends_a_restore_with_a_text(source: str, migrated_postgres_database: str, tmp_path: Path) -> None:
+    """Another program holds a row, and asks for the catalog while the restore waits for the row."""
+    plain = migrated_postgres_database.replace("+psycopg", "")
+    is_waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM%'"
+    saved(source, tmp_path / "backups")
+    fill(migrated_postgres_database, [DATABASES])
+    with psycopg.connect(plain) as other, psycopg.connect(plain, autocommit=True) as observer:
+        other.execute("SET deadlock_timeout = '1h'")
+        other.execute("UPDATE databases SET name = name")
+
+        def ask() -> None:
+            until(lambda: observer.execute(is_waiting).fetchone())
+            other.execute("UPDATE catalog SET catalog_id = catalog_id")
+
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(ask)
+            with pytest.raises(StoreUnavailable):
+                restored(migrated_postgres_database, tmp_path / "backups", replaces=True)
+            asked.result()
+    assert len(rows(migrated_postgres_database)["databases"]) == 3
 
 
 @pytest.mark.mariadb

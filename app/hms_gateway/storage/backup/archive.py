@@ -5,6 +5,7 @@ their SHA-256. A chunk that an earlier file of the folder has is not written aga
 Which rows a chunk has depends on the rows only, so rows that change elsewhere leave it as it is.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -245,8 +246,7 @@ class BackupWriter:
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
             _remove_left(folder.path)
-            self._descriptor, temporary = tempfile.mkstemp(dir=folder.path, prefix=f".{name}-")
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._descriptor, temporary = _locked_file(folder.path, f".{name}-")
         except OSError as error:
             raise StoreError(f"{folder.path} cannot be written: {error.strerror}") from error
         self._temporary = Path(temporary)
@@ -308,6 +308,17 @@ class BackupWriter:
             raise StoreError(f"{self._target} cannot be written: {error.strerror}") from error
 
 
+def _locked_file(folder: Path, prefix: str) -> tuple[int, str]:
+    """A new file, locked where the file system has locks: `_remove_left` leaves it alone. Raises OSError."""
+    while True:
+        descriptor, path = tempfile.mkstemp(dir=folder, prefix=prefix)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, path
+        os.close(descriptor)  # another backup has deleted it before it was locked
+
+
 def _remove_left(folder: Path) -> None:
     """Delete files of killed backups: nobody holds a lock on them."""
     for left in folder.glob(".hms-*.zip-*"):
@@ -320,6 +331,9 @@ def _sync(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # of file systems that have nothing to do for it
+            raise
     finally:
         os.close(descriptor)
 

@@ -41,8 +41,9 @@ from hms_gateway.storage.backup.archive import (
     sums_of,
 )
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
+from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.integrity import IntegrityCheck
-from hms_gateway.storage.dialects.kinds import dialect_of, translated
+from hms_gateway.storage.dialects.kinds import as_unavailable, dialect_of, translated
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.migrations.revisions import check_revision, current_revision, migrate_engine
 from hms_gateway.storage.schema.catalog import (
@@ -125,6 +126,8 @@ def back_up(
                 made = Inventory(FORMAT, version("hms-gateway"), REVISION, event_id, time_ms, written, sums)
                 size = writer.finish(made, None if source is None else source.stat())
         return Made(Backup(name, made), size, writer.written, bool(known))
+    except Retryable as error:
+        raise as_unavailable(error) from error
     finally:
         engine.dispose()
 
@@ -157,6 +160,8 @@ def restore(url: str, folder: BackupFolder, backup: Backup, now_ms: int, tell: T
             _Restoring(connection, folder, inventory, tell).prepare(now_ms, replaces=replaces)
         with translated(engine), engine.begin() as connection:
             return _Restoring(connection, folder, inventory, tell).run(now_ms, replaces=replaces)
+    except Retryable as error:
+        raise as_unavailable(error) from error
     finally:
         engine.dispose()
 
@@ -178,7 +183,7 @@ class _Restoring:
         """
         if not replaces:
             self._check_empty()
-        least = max(now_ms, 1 + max(*self._counters(), *self._newest_ids()))
+        least = max(now_ms, 1 + max(self._inventory.event_id, *self._counters(), *self._newest_ids()))
         self._dialect.raise_ids(self._connection, _COUNTING, least)
 
     def run(self, now_ms: int, *, replaces: bool) -> Restored:

@@ -125,8 +125,11 @@ def as_unavailable(error: StoreUnavailable | Retryable) -> StoreUnavailable:
 
 
 def _detail(error: Exception) -> str:
-    """Text of the driver about a connection; there is none of a statement in it."""
-    return " ".join((str(error) or str(error.__cause__ or "")).split())[:_DETAIL_CHARACTERS_MAX]
+    """Text of the driver about a connection; there is nothing of a statement or of its values in it."""
+    told = error if str(error) or error.__cause__ is None else error.__cause__
+    # psycopg's text goes on with what PostgreSQL was doing, such as the row of a COPY.
+    text = getattr(getattr(told, "diag", None), "message_primary", None) or str(told)
+    return " ".join(text.split())[:_DETAIL_CHARACTERS_MAX]
 
 
 def _translation(engine: Engine, error: Exception) -> Exception:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hms_gateway.storage.dialects.view_sql import ViewSql
 
 PAGE_ROWS: Final = 10_000
+_AUTO_INCREMENT: Final = re.compile(r" AUTO_INCREMENT=([0-9]+)")
 _LIKE_PREFIX: Final = re.compile("([^%_!]|!.)*", re.DOTALL)
 _LIKE_ESCAPE: Final = re.compile("!(.)", re.DOTALL)
 
@@ -189,7 +190,11 @@ class MysqlDialect(Dialect):
     def raise_ids(self, connection: Connection, tables: Iterable[Table], least: int) -> None:
         quote = connection.dialect.identifier_preparer.format_table
         for table in tables:
-            connection.exec_driver_sql(f"ALTER TABLE {quote(table)} AUTO_INCREMENT = {least + 1}")
+            made = connection.exec_driver_sql(f"SHOW CREATE TABLE {quote(table)}").one()[1]
+            following = _AUTO_INCREMENT.search(made)
+            # It would lower it as well, where the rows with the ids in between are gone.
+            if following is None or int(following[1]) <= least:
+                connection.exec_driver_sql(f"ALTER TABLE {quote(table)} AUTO_INCREMENT = {least + 1}")
 
     def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
         return PagedRows(connection, rows, key)

@@ -216,7 +216,8 @@ class PipelinedWriter:
             reason = self._dialect.translation(error.__cause__ or error)
             if isinstance(reason, StoreUnavailable) and self._batch is not None:
                 # The other writer would wait for the catalog as long again.
-                jobs, self._batch = self._batch.jobs, None
+                jobs = [*self._batch.jobs, *self._waiting]
+                self._batch, self._waiting = None, []
                 self._drop()
                 _tell(jobs, [Result(None, as_unavailable(reason)) for _ in jobs])
                 return
