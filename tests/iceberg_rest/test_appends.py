@@ -8,12 +8,16 @@ import pytest
 
 from hms_gateway.iceberg.appends import REBASE, Together, append_of, with_manifests
 from hms_gateway.iceberg.catalog import SentAppend
+from hms_gateway.iceberg.commits import Committer
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.manifest_lists import block_of, list_of_blocks, read_manifests
 from hms_gateway.iceberg.metastore import Name
-from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.call import Call, Dialect, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
+from hms_gateway.rpc.structs import ChangesRequest, LockComponent, LockLevel, LockRequest, LockType, UnlockRequest
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.presented import Actor, LockCaller
+from tests.handlers.peers import Peer
 from tests.iceberg_rest.conftest import kind_of
 from tests.support.patience import until
 
@@ -292,10 +296,12 @@ def test_version_one_has_no_sequence_numbers(rest):
 def sent(rest, metastore):
     """An append on its way to the table: the state of `writer`, whatever was committed since."""
 
-    def make(writer, number, **more):
+    def make(writer, number, user="rosa", waited_seconds=0.0, locks=None, requirements=(), **more):
         body = writer.request(number, **more)
-        append = with_manifests(append_of(body["requirements"], body["updates"]), [manifest(f"m{number}", number)])
-        return SentAppend(Call("rosa"), append, None)
+        append = append_of([*body["requirements"], *requirements], body["updates"])
+        append = with_manifests(append, [manifest(f"m{number}", number)])
+        call = Call(user, request_id=f"r{number}", waited_seconds=waited_seconds)
+        return SentAppend(call, append, None, Committer(Actor(user, request_id=call.request_id), locks))
 
     return make
 
@@ -311,6 +317,63 @@ def test_version_one_takes_appends_that_wait_together(rest, sent, append_all):
     writer = Writer(rest, rest.table(properties={REBASE: "true", "format-version": "1"}), version=1)
     results = append_all(*(sent(writer, each, **{"sequence-number": 0}) for each in (1, 2, 3)))
     assert [one["snapshot-id"] for one in results[2].value["snapshots"]] == [1, 2, 3]
+
+
+@pytest.fixture
+def ask(metastore):
+    """Calls of the metastore by an administrator."""
+    return Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4, "admin").ask
+
+
+def refusing(schema_id):
+    return [{"type": "assert-current-schema-id", "current-schema-id": schema_id}]
+
+
+def test_every_change_is_of_the_user_whose_appends_it_has(rest, table, sent, append_all, ask):
+    writer = Writer(rest, table)
+    refused = sent(writer, 1, "ann", requirements=refusing(4)), sent(writer, 2, "bob", requirements=refusing(4))
+    good = sent(writer, 3, "bob"), sent(writer, 4, "eva"), sent(writer, 5, "bob")
+    results = append_all(*refused, *good)
+    assert [isinstance(one, IcebergError) for one in results] == [True, True, False, False, False]
+    assert results[2] is results[4]
+    found = rest.get("namespaces/sales/tables/orders")[1]["metadata"]
+    assert [one["snapshot-id"] for one in found["snapshots"]] == [3, 5, 4]
+    changes = {user: ask("list_changes", ChangesRequest(user=user)) for user in ("ann", "bob", "eva")}
+    noted = {user: [(one.event_type, one.request_id) for one in of] for user, of in changes.items()}
+    assert noted == {"ann": [], "bob": [("ALTER_TABLE", "r3")], "eva": [("ALTER_TABLE", "r4")]}
+
+
+@pytest.mark.parametrize("users", [("ann", "ann"), ("ann", "bob")])
+@pytest.mark.parametrize("waited", [(10.0, 0.0), (0.0, 10.0)])
+def test_every_append_waits_ten_seconds_for_a_lock(rest, table, sent, append_all, ask, users, waited):
+    writer = Writer(rest, table)
+    made = sent(writer, 1)
+    append_all(made)
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "sales", "orders")
+    lock = ask("lock", LockRequest([component], user="pia", hostname="h"))
+    state = rest.get("namespaces/sales/tables/orders")
+    both = [sent(writer, each, user, seconds) for each, user, seconds in zip((2, 3), users, waited, strict=True)]
+    refused = sent(writer, 4, users[0], requirements=refusing(4))
+    *results, again, failure = append_all(*both, made, refused)
+    expected = {10.0: IcebergError, 0.0: Waiting}
+    assert [type(one) for one in results] == [expected[seconds] for seconds in waited]
+    assert "lock" in str(results[waited.index(10.0)])
+    # What was made before is told so, and a requirement that fails now is no matter of locks.
+    assert again.value == state[1]["metadata"]
+    assert "schema" in str(failure)
+    assert rest.get("namespaces/sales/tables/orders") == state
+    ask("unlock", UnlockRequest(lock.lockid))
+    assert not any(isinstance(one, Exception) for one in append_all(*both))
+
+
+def test_locks_stop_the_appends_of_others_only(rest, table, sent, append_all, ask):
+    component = LockComponent(LockType.SHARED_READ, LockLevel.TABLE, "sales", "orders")
+    ask("lock", LockRequest([component], user="pia", hostname="h"))
+    users = ("ann", "admin", "ann")
+    callers = [LockCaller(user, "", 300_000) for user in users]
+    appends = zip((1, 2, 3), users, callers, strict=True)
+    results = append_all(*(sent(Writer(rest, table), each, user, locks=caller) for each, user, caller in appends))
+    assert [isinstance(one, Waiting) for one in results] == [True, False, True]
 
 
 def set_ref(name, number, kind="branch", **more):

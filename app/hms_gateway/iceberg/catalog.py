@@ -1,7 +1,7 @@
 """Operations of the REST catalog, over the rows that HiveCatalog writes and reads (Iceberg REST OpenAPI document)."""
 
 import uuid
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -11,7 +11,16 @@ from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
-from hms_gateway.iceberg.commits import Commits, Committer, Outdated, Plan, check_place, is_of_another, too_many
+from hms_gateway.iceberg.commits import (
+    Commits,
+    Committer,
+    Outdated,
+    Plan,
+    check_place,
+    is_of_another,
+    too_many,
+    when_locked,
+)
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
@@ -48,6 +57,7 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering, 
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.presented import acting, locking
 from hms_gateway.storage.files.directories import Directories
+from hms_gateway.txn.rules.locks import LockedByAnother
 
 T = TypeVar("T")
 
@@ -364,29 +374,36 @@ class Catalog:
             append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
             # A repetition, whose list may be gone by now; another may be right as it is.
-            return base if any(one.get("snapshot-id") == number for one in known["snapshots"]) else None
+            return base if _is_made(number, known) else None
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
         return self._together.result(name, SentAppend(call, append, current_call_key(), committer))
 
     def _append_all(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
-        """Put appends one behind the other, and commit them at once."""
+        """Put appends one behind the other. Those of one user are one commit, and so one change of that user."""
+        groups: dict[Hashable, list[int]] = {}
+        for place, one in enumerate(appends):
+            user = one.call.principal, one.call.real_user, one.committer.locks
+            groups.setdefault(user, []).append(place)
+        found: dict[int, MetadataFile | Exception] = {}
         # The outcome of each is kept under its own key.
         with answering(None):
-            try:
-                return _until_current(lambda: self._append_once(name, appends))
-            except AlreadyConcluded:
-                if len(appends) == 1:
-                    raise
-        # A key came in twice at once, which is the failure of its own call only.
-        return [self._append_alone(name, one) for one in appends]
+            for places in groups.values():
+                results = self._append_group(name, [appends[place] for place in places])
+                found.update(zip(places, results, strict=True))
+        return [found[place] for place in range(len(appends))]
 
-    def _append_alone(self, name: Name, one: SentAppend) -> MetadataFile | Exception:
+    def _append_group(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         try:
-            return self._append_all(name, [one])[0]
+            return _until_current(lambda: self._append_once(name, appends))
+        except AlreadyConcluded as error:
+            if len(appends) == 1:
+                return [error]
         except Exception as error:
-            return error
+            return [error] * len(appends)
+        # A key came in twice at once, which is the failure of its own call only.
+        return [self._append_group(name, [one])[0] for one in appends]
 
     def _append_once(self, name: Name, appends: Sequence[SentAppend]) -> Sequence[MetadataFile | Exception]:
         found = self._store.read(lambda snapshot: snapshot.table(*name.stored))
@@ -397,22 +414,30 @@ class Catalog:
         if not self._is_placed(found.table, known):
             raise commit_failed("Requirement failed: the table has moved")
         chain = Chain(known, self._files, self._clock.milliseconds())
-        failures, keys = list[IcebergError | None](), list[CallKey]()
+        failures, added = list[IcebergError | None](), list[SentAppend]()
         for one in appends:
             before = chain.value
             failures.append(chain.add(one.append))
-            if chain.value is not before and one.key is not None:
-                keys.append(one.key)
+            if chain.value is not before:
+                added.append(one)
+        keys = [one.key for one in added if one.key is not None]
         if len({(key.principal, key.text) for key in keys}) < len(keys):
             raise AlreadyConcluded
-        if chain.value is known:
+        if not added:
             return [base if failure is None else failure for failure in failures]
         value = with_log(chain.value, known, base.location)
         plan = self._changed(name, found.table, base, value, next_location(value, base.location), TABLE)
         # The change of all is that of the first.
-        committer = appends[0].committer
-        with acting(committer.actor), locking(committer.locks):
-            (written,) = self._commits.write(appends[0].call, [plan], chain.lists, keys)
+        call, committer = added[0].call, added[0].committer
+        try:
+            with acting(committer.actor), locking(committer.locks):
+                (written,) = self._commits.write(call, [plan], chain.lists, keys)
+        except LockedByAnother as error:
+            return [
+                failure
+                or (base if _is_made(one.append.snapshot["snapshot-id"], known) else when_locked(one.call, error))
+                for one, failure in zip(appends, failures, strict=True)
+            ]
         return [written if failure is None else failure for failure in failures]
 
     def _plan(self, metastore: Metastore, name: Name, request: Json) -> Plan | MetadataFile:
@@ -522,6 +547,11 @@ class Catalog:
         placed = msgspec.structs.replace(plan, new_place=self._normalized(plan.value[_LOCATION]))
         self._store.read(lambda snapshot: check_place(snapshot, placed))
         return placed
+
+
+def _is_made(number: int, metadata: Json) -> bool:
+    """True if metadata has the snapshot: the answer to its first request was lost."""
+    return any(one.get("snapshot-id") == number for one in metadata["snapshots"])
 
 
 def _until_current(attempt: Callable[[], T]) -> T:

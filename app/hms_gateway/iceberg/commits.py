@@ -89,10 +89,18 @@ class Commits:
         Each plan passes the steps of the method that would make its change, and all end in one unit of work. Raises
         Outdated, IcebergError, and Waiting while others hold a lock on a table.
         """
+
+        def go_on() -> list[MetadataFile]:
+            try:
+                return self.write(metastore.call, plans)
+            except LockedByAnother as error:
+                # Steps around this one would wait longer.
+                raise when_locked(metastore.call, error) from error
+
         *others, last = plans
         for plan in others:
             self.check(metastore, plan)
-        found: list[MetadataFile] = self._perform(metastore, last, lambda: self.write(metastore.call, plans))
+        found: list[MetadataFile] = self._perform(metastore, last, go_on)
         return found
 
     def point(self, metastore: Metastore, plan: Plan) -> None:
@@ -137,10 +145,10 @@ class Commits:
         lists: Sequence[tuple[str, bytes]] = (),
         keys: Sequence[CallKey] = (),
     ) -> list[MetadataFile]:
-        """Write the files and change the rows of plans that each caller was checked for. Raises as `carry_out`.
+        """Write the files and change the rows of plans that each caller was checked for.
 
         `lists` are manifest lists that the plans name; `keys` are those of calls that the plans are for beside the
-        current one. Raises AlreadyConcluded for them.
+        current one. Raises Outdated, IcebergError, LockedByAnother, and AlreadyConcluded for the keys.
         """
         written = self._files.write([(plan.location, plan.value) for plan in plans], lists)
         try:
@@ -148,14 +156,9 @@ class Commits:
         except OutcomeUnknown as error:
             # The row may point to the file.
             raise IcebergError("CommitStateUnknownException", str(error)) from error
-        except BaseException as error:
+        except BaseException:
             for location in (*(file.location for file in written), *(location for location, _ in lists)):
                 self._discard(location)
-            if isinstance(error, LockedByAnother):
-                if call.waited_seconds < LOCKED_SECONDS_MAX:
-                    raise Waiting(_LOCKED_PAUSE_SECONDS) from error
-                # Steps around this one would wait longer.
-                raise commit_failed(error.message or "") from error
             raise
         for key in keys:
             key.is_concluded = True
@@ -242,6 +245,13 @@ def is_of_another(snapshot: Snapshot, place: str, own: tuple[str, str]) -> bool:
     return bool(homes_in(snapshot, [place])) or any(
         (one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place)
     )
+
+
+def when_locked(call: Call, error: LockedByAnother) -> Waiting | IcebergError:
+    """The failure of a commit that a lock stops: 409 for a call that has waited for ten seconds."""
+    if call.waited_seconds < LOCKED_SECONDS_MAX:
+        return Waiting(_LOCKED_PAUSE_SECONDS)
+    return commit_failed(error.message or "")
 
 
 def logged_files(metadata: Json) -> list[str]:
