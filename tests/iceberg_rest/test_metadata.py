@@ -8,7 +8,7 @@ import pytest
 from hms_gateway.iceberg import metadata
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.metadata import TableDraft, committed, new_table, normalized
-from hms_gateway.iceberg.schemas import field_names
+from hms_gateway.iceberg.schemas import ids_by_name
 from tests.iceberg_rest.conftest import SCHEMA
 
 NOW = 1_700_000_000_000
@@ -109,23 +109,47 @@ def column(number, name, kind="string"):
     return {"id": number, "name": name, "required": False, "type": kind}
 
 
+def list_of(number, *fields):
+    """A list of structs."""
+    return {"type": "list", "element-id": number, "element-required": False, "element": nested([], list(fields))}
+
+
 def identity(number, name):
     return {"fields": [{"source-id": number, "name": name, "transform": "identity"}]}
 
 
 def test_a_partition_has_the_name_of_no_other_column():
-    inside = nested([], [column(4, "city")])
-    listed = {"type": "list", "element-id": 3, "element-required": False, "element": inside}
-    schema = nested(
-        [], [column(1, "city"), column(2, "homes", listed), column(5, "work", nested([], [column(6, "x")]))]
-    )
+    homes, jobs = list_of(3, column(4, "city")), nested([], [column(6, "x")])
+    prices = {"type": "map", "key-id": 8, "key": "int", "value-id": 9, "value-required": False}
+    prices["value"] = nested([], [column(10, "value")])
+    columns = [column(1, "city"), column(2, "homes", homes), column(5, "work", jobs), column(7, "prices", prices)]
+    schema = nested([], columns)
     table = new_table({"schema": schema, "partition-spec": identity(1, "city")}, PLACE, NOW)
     assert table["partition-specs"][0]["fields"][0]["name"] == "city"
-    for name in ("homes", "homes.element", "homes.element.city", "work.x"):
+    short = ("homes.city", "prices.value")
+    for name in ("homes", "homes.element", "homes.element.city", "work.x", "prices.key", "prices.value.value", *short):
         with pytest.raises(IcebergError, match=f"{name} is the name of another column"):
             new_table({"schema": schema, "partition-spec": identity(1, name)}, PLACE, NOW)
     with pytest.raises(IcebergError, match="longer than 1000 characters"):
         new_table({"schema": schema, "partition-spec": identity(1, "x" * 1001)}, PLACE, NOW)
+
+
+def test_a_short_name_is_that_of_the_only_column_that_has_it():
+    """Of two, readers take different ones; a full name is always that of its column."""
+    both = [column(1, "a", list_of(2, column(3, "b.c"))), column(4, "a.b", list_of(5, column(6, "c")))]
+    full = nested([], [*both, column(7, "a.b.c")])
+    for source, schema in ((3, nested([], both)), (6, nested([], both)), (3, full), (6, full)):
+        with pytest.raises(IcebergError, match=r"a\.b\.c is the name of another column"):
+            new_table({"schema": schema, "partition-spec": identity(source, "a.b.c")}, PLACE, NOW)
+    for source, schema, name in ((7, full, "a.b.c"), (3, nested([], both[:1]), "a.b.c"), (6, full, "a.b.element.c")):
+        new_table({"schema": schema, "partition-spec": identity(source, name)}, PLACE, NOW)
+
+
+def test_the_short_name_of_a_long_one_is_known():
+    long = "x" * 990
+    schema = nested([], [column(1, "city"), column(2, long, list_of(3, column(4, "longname")))])
+    with pytest.raises(IcebergError, match="is the name of another column"):
+        new_table({"schema": schema, "partition-spec": identity(1, f"{long}.longname")}, PLACE, NOW)
 
 
 def test_long_names_around_many_fields_take_no_memory():
@@ -142,7 +166,7 @@ def test_long_names_around_many_fields_take_no_memory():
 
 def test_the_columns_are_looked_up_once_for_many_updates(base, monkeypatch):
     looked_up = []
-    monkeypatch.setattr(metadata, "field_names", lambda schema: looked_up.append(schema) or field_names(schema))
+    monkeypatch.setattr(metadata, "ids_by_name", lambda schema: looked_up.append(schema) or ids_by_name(schema))
     order = {"direction": "asc", "null-order": "nulls-last", "source-id": 1}
     wider = {**SCHEMA, "fields": [*SCHEMA["fields"], column(3, "x")]}
     updates = [

@@ -28,8 +28,8 @@ from hms_gateway.iceberg.schemas import (
     FreshIds,
     check_schema,
     check_transformed,
-    field_names,
     highest_id,
+    ids_by_name,
     schema_key,
     spec_key,
     with_sources,
@@ -400,11 +400,11 @@ class TableDraft(Draft):
         self._set("current-schema-id", number)
 
     def _current_columns(self) -> tuple[Container[int], Mapping[str, int]]:
-        """Ids of the columns of the current schema, and ids by full names. A commit may ask for each of its updates."""
+        """Ids of the columns of the current schema, and ids by names. A commit may ask for each of its updates."""
         schema = current_schema(self._new)
         if self._columns is None or self._columns[0] is not schema:
             ids = check_schema(schema, self._new[FORMAT_VERSION])
-            self._columns = schema, ids, {name: number for number, name in field_names(schema).items()}
+            self._columns = schema, ids, ids_by_name(schema)
         return self._columns[1:]
 
     def _add_spec(self, update: Json) -> None:

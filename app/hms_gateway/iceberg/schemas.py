@@ -38,6 +38,7 @@ _decimal = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)", re.ASCII).f
 _fixed = re.compile(r"fixed\[\s*(\d{1,9})\s*\]", re.ASCII).fullmatch
 _geo = re.compile(r"(?:geometry|geography)(?:\(.*\))?").fullmatch
 _transform = re.compile(r"identity|void|year|month|day|hour|(?:bucket|truncate)\[[1-9]\d{0,8}\]", re.ASCII).fullmatch
+_NO_FIELD: Final = -1
 # Of columns that identify a row.
 _INEXACT: Final = frozenset({"float", "double"})
 
@@ -80,16 +81,31 @@ def field_names(schema: Json) -> dict[int, str]:
 
     A few bytes for each of many fields with a long name around them would be as many long texts.
     """
-    return dict(_named(schema, ""))
+    return {field_id: name for field_id, name, _ in _named(schema, "", "")}
 
 
-def _named(kind: Json, before: str) -> Iterator[tuple[int, str]]:
+def ids_by_name(schema: Json) -> dict[str, int]:
+    """Ids of fields by their full names, and by short ones that are no full names (IndexByName of Iceberg's library).
+
+    A short name has no `element` and no `value` for structs in lists and maps: `homes.city` is `homes.element.city`.
+    That of several fields has the id of none, since Java takes the first of them and PyIceberg the last.
+    """
+    full, short = dict[str, int](), dict[str, int]()
+    for field_id, name, shorter in _named(schema, "", ""):
+        full[name] = field_id
+        short[shorter] = _NO_FIELD if shorter in short else field_id
+    return short | full
+
+
+def _named(kind: Json, before: str, short: str) -> Iterator[tuple[int, str, str]]:
+    """Id, full name and short name of each field in a nested type, behind those of the type."""
     for name, field_id, inner in _fields(kind):
-        if len(before) + len(name) > NAME_CHARACTERS_MAX:
+        if len(short) + len(name) > NAME_CHARACTERS_MAX:
             continue
-        yield field_id, f"{before}{name}"
+        yield field_id, f"{before}{name}", f"{short}{name}"
         if isinstance(inner, dict):
-            yield from _named(inner, f"{before}{name}.")
+            is_left_out = kind["type"] != "struct" and name != "key" and inner.get("type") == "struct"
+            yield from _named(inner, f"{before}{name}.", short if is_left_out else f"{short}{name}.")
 
 
 def _walk(kind: Json, depth: int) -> Iterator[tuple[int, Any]]:
