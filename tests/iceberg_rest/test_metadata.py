@@ -152,6 +152,16 @@ def test_the_short_name_of_a_long_one_is_known():
         new_table({"schema": schema, "partition-spec": identity(1, f"{long}.longname")}, PLACE, NOW)
 
 
+def test_no_two_columns_have_one_full_name(base):
+    schema = nested([], [column(1, "a.b"), column(2, "a", nested([], [column(3, "b")]))])
+    for change in (
+        lambda: new_table({"schema": schema}, PLACE, NOW),
+        lambda: after(base, {"action": "add-schema", "schema": schema}),
+    ):
+        with pytest.raises(IcebergError, match=r"schema: two fields have the name a\.b"):
+            change()
+
+
 def test_long_names_around_many_fields_take_no_memory():
     """All full names of its fields would have 4 MB, and are 0.04 MB of text."""
     schema = nested(["x" * 1000] * 40, [column(number, f"f{number}") for number in range(100, 200)])

@@ -48,12 +48,14 @@ def check_schema(schema: Json, format_version: int) -> dict[int, Any]:
     if schema.get("type", "struct") != "struct":
         raise invalid("schema: a schema is a struct")
     found: dict[int, Any] = {}
-    for field_id, kind in _walk({**schema, "type": "struct"}, 0):
+    whole = {**schema, "type": "struct"}
+    for field_id, kind in _walk(whole, 0):
         if field_id in found:
             raise invalid(f"schema: two fields have the id {field_id}")
         found[field_id] = kind
         if isinstance(kind, str):
             _check_primitive(kind, format_version)
+    ids_by_name(whole)
     identifying = set(_identifying(schema)) if schema.get("identifier-field-ids") else ()
     for each in integers(schema, "identifier-field-ids") if identifying != () else ():
         if each not in identifying:
@@ -89,9 +91,12 @@ def ids_by_name(schema: Json) -> dict[str, int]:
 
     A short name has no `element` and no `value` for structs in lists and maps: `homes.city` is `homes.element.city`.
     That of several fields has the id of none, since Java takes the first of them and PyIceberg the last.
+    Raises IcebergError for a full name of several fields, which both refuse.
     """
     full, short = dict[str, int](), dict[str, int]()
     for field_id, name, shorter in _named(schema, "", ""):
+        if name in full:
+            raise invalid(f"schema: two fields have the name {name}")
         full[name] = field_id
         short[shorter] = _NO_FIELD if shorter in short else field_id
     return short | full
