@@ -11,16 +11,7 @@ from hms_gateway.catalog.directories.warehouse import Warehouse
 from hms_gateway.catalog.tables.databases import change_database
 from hms_gateway.catalog.tables.service import TableService
 from hms_gateway.iceberg.appends import REBASE, Append, Chain, Together, append_of, has_branch, with_manifests
-from hms_gateway.iceberg.commits import (
-    Commits,
-    Committer,
-    Outdated,
-    Plan,
-    check_place,
-    is_of_another,
-    too_many,
-    when_locked,
-)
+from hms_gateway.iceberg.commits import Commits, Committer, Outdated, Plan, check_place, is_of_another, too_many
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
@@ -34,6 +25,7 @@ from hms_gateway.iceberg.metastore import (
     missing,
     no_namespace,
     translated,
+    when_locked,
 )
 from hms_gateway.iceberg.rows import (
     TABLE,

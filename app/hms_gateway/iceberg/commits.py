@@ -13,7 +13,7 @@ from hms_gateway.catalog.tables.catalogs import homes_in
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own
 from hms_gateway.iceberg.json_values import Json
-from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace
+from hms_gateway.iceberg.metastore import Metastore, Name, exists_already, missing, no_namespace, when_locked
 from hms_gateway.iceberg.rows import pointer, with_metadata
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.changes.implicit_locks import refuse_locked
@@ -27,7 +27,7 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
-from hms_gateway.rpc.call import Call, Waiting
+from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.structs import AlterTableRequest, CreateTableRequest, LockType, Table
 from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.clock import Clock
@@ -36,9 +36,6 @@ from hms_gateway.txn.rules.locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.names import Target
 
 _LOG: Final = logging.getLogger(__name__)
-# A commit of Iceberg's HiveCatalog holds its lock for less than this.
-LOCKED_SECONDS_MAX: Final = 10.0
-_LOCKED_PAUSE_SECONDS: Final = 0.1
 # No lock has this number.
 _NO_LOCK: Final = -1
 _DELETES_OLD_FILES: Final = "write.metadata.delete-after-commit.enabled"
@@ -245,13 +242,6 @@ def is_of_another(snapshot: Snapshot, place: str, own: tuple[str, str]) -> bool:
     return bool(homes_in(snapshot, [place])) or any(
         (one.db_name, one.name) != own for one in PlaceRows(snapshot).tables_around(place)
     )
-
-
-def when_locked(call: Call, error: LockedByAnother) -> Waiting | IcebergError:
-    """The failure of a commit that a lock stops: 409 for a call that has waited for ten seconds."""
-    if call.waited_seconds < LOCKED_SECONDS_MAX:
-        return Waiting(_LOCKED_PAUSE_SECONDS)
-    return commit_failed(error.message or "")
 
 
 def logged_files(metadata: Json) -> list[str]:

@@ -1,12 +1,12 @@
 """Calls of the metastore by the REST catalog: the methods that Thrift clients call, with their rights and events."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed
 from hms_gateway.iceberg.rows import VIEW, kind_of
 from hms_gateway.metastore.vocabulary.names import normalize
-from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.structs import (
     AlreadyExistsException,
     Database,
@@ -19,6 +19,9 @@ from hms_gateway.rpc.structs import (
 from hms_gateway.rpc.structs.catalogs import catalog_prefix
 from hms_gateway.txn.rules.locks import LockedByAnother
 
+# A commit of Iceberg's HiveCatalog holds its lock for less than this.
+_LOCKED_SECONDS_MAX: Final = 10.0
+_LOCKED_PAUSE_SECONDS: Final = 0.1
 _DENIED = "Permission denied"
 Perform = Callable[..., Any]
 """`Processor.perform`."""
@@ -120,6 +123,13 @@ def cannot_rename(source: Name, target: Name, found: Table) -> IcebergError:
 
 def _word(kind: str) -> str:
     return "View" if kind == VIEW else "Table"
+
+
+def when_locked(call: Call, error: LockedByAnother) -> Waiting | IcebergError:
+    """The failure of a commit that a lock stops: 409 for a call that has waited for ten seconds."""
+    if call.waited_seconds < _LOCKED_SECONDS_MAX:
+        return Waiting(_LOCKED_PAUSE_SECONDS)
+    return commit_failed(error.message or "")
 
 
 def translated(error: ThriftException) -> IcebergError:
