@@ -145,6 +145,28 @@ def test_a_short_name_is_that_of_the_only_column_that_has_it():
         new_table({"schema": schema, "partition-spec": identity(source, name)}, PLACE, NOW)
 
 
+def test_a_new_column_has_the_name_of_no_partition():
+    """Of none of an earlier spec either: Java's readers make all specs with the current schema."""
+    kept = column(2, "e")
+    base = new_table({"schema": nested([], [column(1, "d"), kept]), "partition-spec": identity(1, "d")}, PLACE, NOW)
+
+    def with_columns(before, *columns):
+        schema = {"action": "add-schema", "schema": nested([], list(columns))}
+        return after(before, schema, {"action": "set-current-schema", "schema-id": -1})
+
+    spec = {"action": "add-spec", "spec": {"fields": []}}
+    unpartitioned = after(base, spec, {"action": "set-default-spec", "spec-id": -1})
+    dropped = with_columns(unpartitioned, kept)
+    with pytest.raises(IcebergError, match="d is the name of another column"):
+        with_columns(dropped, kept, column(3, "d"))
+    assert with_columns(dropped, column(1, "d"), kept)["current-schema-id"] == 0
+    free = after(dropped, {"action": "remove-partition-specs", "spec-ids": [0]})
+    again = with_columns(free, kept, column(3, "d"))
+    # Another writer has left such a table.
+    left = {**again, "partition-specs": [*base["partition-specs"], *again["partition-specs"]]}
+    assert after(left, *appended(1))["current-snapshot-id"] == 1
+
+
 def test_the_short_name_of_a_long_one_is_known():
     long = "x" * 990
     schema = nested([], [column(1, "city"), column(2, long, list_of(3, column(4, "longname")))])

@@ -340,6 +340,7 @@ class TableDraft(Draft):
             raise invalid("the table has no default partition spec")
         if with_id(new["schemas"], "schema-id", new["current-schema-id"]) is None:
             raise invalid("the table has no current schema")
+        self._check_partition_names()
         self._settle_log()
         if self._base is not None and base_location is not None:
             new = with_log(new, self._base, base_location)
@@ -359,6 +360,18 @@ class TableDraft(Draft):
             new.pop("schema", None)
             new.pop("partition-spec", None)
         return new
+
+    def _check_partition_names(self) -> None:
+        """Raises IcebergError for a field of a spec with the name of another column, which Java's readers refuse."""
+        new, before = self._new, self._base or {}
+        specs = new["partition-specs"]
+        # A table that another writer has left so can be changed otherwise.
+        if new["current-schema-id"] == before.get("current-schema-id") and specs is before.get("partition-specs"):
+            return
+        _, numbers = self._current_columns()
+        for field in (field for spec in specs for field in spec["fields"]):
+            if numbers.get(field["name"], field.get("source-id")) != field.get("source-id"):
+                raise invalid(f"partition-specs: {field['name']} is the name of another column")
 
     def _settle_log(self) -> None:
         """Leave out snapshots that were current within this commit only, and all before one that was removed."""
@@ -410,17 +423,13 @@ class TableDraft(Draft):
     def _add_spec(self, update: Json) -> None:
         spec = needed(update, "spec", dict)
         fields = [{**field, "name": needed(field, "name", str)} for field in objects(spec, "fields")]
-        columns, numbers = self._current_columns()
-        check_transformed(fields, "add-spec", columns)
+        check_transformed(fields, "add-spec", self._current_columns()[0])
         names = [field["name"] for field in fields]
         if len(set(names)) < len(names):
             raise invalid("add-spec: two fields have the same name")
         for field in fields:
             if len(field["name"]) > NAME_CHARACTERS_MAX:
                 raise invalid(f"add-spec: the name of a field is longer than {NAME_CHARACTERS_MAX} characters")
-            # Java's readers refuse a spec whose field has the name of another column.
-            if numbers.get(field["name"], field.get("source-id")) != field.get("source-id"):
-                raise invalid(f"add-spec: {field['name']} is the name of another column")
         specs = self._new["partition-specs"]
         known = self._same(specs, {"fields": fields}, lambda one: spec_key(one["fields"]))
         if known is None:
