@@ -123,6 +123,14 @@ def test_a_list_is_read_as_it_was_written():
     assert [len(one["manifest_path"]) for one in read_manifests(long)] == [200_000] * 3
 
 
+def test_windows_may_end_anywhere_in_an_entry(monkeypatch):
+    entries = [manifest("m", 2**61 + each, 2**40, manifest_length=70_000) for each in range(20)]
+    content = written_manifests(entries, 2, {"snapshot-id": 1, "sequence-number": 1})
+    for window_bytes in range(200, 300):
+        monkeypatch.setattr(manifest_lists, "_WINDOW_BYTES", window_bytes)
+        assert read_manifests(content) == entries
+
+
 def test_a_list_has_the_entries_of_its_blocks():
     parts = [[manifest(f"m{number}-{each}", 1) for each in range(count)] for number, count in enumerate((70, 1, 0))]
     content = list_of_blocks([block_of(each, 3) for each in parts], 3, {"snapshot-id": 1, "sequence-number": 1})

@@ -8,7 +8,6 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -150,12 +149,15 @@ def _records(avro: Any, schema: Any, count: int, block: bytes) -> Iterator[list[
     while left:
         found: list[Mapping[str, Any]] = []
         file, end = io.BytesIO(block[begin : begin + _WINDOW_BYTES]), 0
-        with suppress(EOFError):
+        try:
             while len(found) < left:
                 found.append(avro.schemaless_reader(file, schema))
                 end = file.tell()
-        if not found:
-            raise invalid(f"the manifest list is cut off, or has an entry of more than {_WINDOW_BYTES} bytes")
+        except Exception as error:
+            # fastavro raises several kinds where a window ends inside an entry, with which the next window begins.
+            if not found:
+                text = f"the manifest list is damaged, or has an entry of more than {_WINDOW_BYTES} bytes"
+                raise invalid(text) from error
         yield found
         begin, left = begin + end, left - len(found)
 
