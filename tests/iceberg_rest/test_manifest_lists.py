@@ -102,16 +102,19 @@ def test_a_short_list_of_many_objects_is_refused(monkeypatch, objects_max, conte
         read_manifests(content)
 
 
-def test_the_memory_of_a_long_list_is_counted():
-    lists = [
-        written_manifests([manifest("m", 1)] * count, 2, {"snapshot-id": 1, "sequence-number": 1})
-        for count in (9, 1001)
-    ]
+def test_the_memory_of_file_texts_and_objects_is_counted(monkeypatch):
+    monkeypatch.setattr(manifest_lists, "_WINDOW_BYTES", 2000)
+    one = text(b"x" * 1500) + NUMBERS + number(2) + bytes(3)
+    content = avro_file(TINY, 2, deflated(one * 2), b"deflate")
     held = []
-    assert [len(read_manifests(content, held.append)) for content in lists] == [9, 1001]
-    assert held[-1] == 2002 * 1024
+    assert len(read_manifests(content, held.append)) == 2
+    assert held == []
+    monkeypatch.setattr(manifest_lists, "_UNCOUNTED_BYTES", 0)
+    read_manifests(content, held.append)
+    unpacked = len(content) + 2 * len(one)
+    assert held == [len(content), unpacked + 3 * 1024, unpacked + 6 * 1024]
     with pytest.raises(Unavailable):
-        read_manifests(lists[1], refuse)
+        read_manifests(content, refuse)
 
 
 def test_a_list_is_read_as_it_was_written():
