@@ -30,7 +30,8 @@ def main() -> None:
     wanted, options = words[:first_option] or NAMES, words[first_option:]
     known = NAMES + WHEN_NAMED
     if words in (["-h"], ["--help"]):
-        sys.exit(f"{__doc__}\nBenchmarks: {', '.join(NAMES)}\nWhen named: {', '.join(WHEN_NAMED)}")
+        print(f"{__doc__}\nBenchmarks: {', '.join(NAMES)}\nWhen named: {', '.join(WHEN_NAMED)}")
+        return
     unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")

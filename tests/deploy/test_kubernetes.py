@@ -55,12 +55,12 @@ def test_settings_are_accepted_and_a_stop_leaves_time_for_calls_in_flight(
 
 
 @pytest.mark.parametrize("case", ["postgresql", "knox"])
-def test_the_pods_of_the_overlay_and_a_new_one_find_connections(case: str) -> None:
+def test_the_pods_of_the_overlay_a_new_one_and_one_that_ends_find_connections(case: str) -> None:
     overlay = (MANIFESTS / "example" / "kustomization.yaml").read_text()
     [count] = re.findall(r"^    count: (\d+)$", overlay, re.MULTILINE)
     data = only("ConfigMap", manifests_of(MANIFESTS / case / "manifests.yaml"))["data"]
     each = connections_wanted(int(data["HMS_GATEWAY_DATABASE_CONNECTIONS_MAX"]))
-    assert (int(count) + 1) * each <= POSTGRESQL_CONNECTIONS
+    assert (int(count) + 2) * each <= POSTGRESQL_CONNECTIONS
 
 
 @pytest.mark.parametrize("case", [*CASES, "migrate"])

@@ -62,3 +62,9 @@ def test_pages_are_for_reading():
 def test_a_slash_behind_a_page_changes_nothing():
     with running() as server:
         assert httpx.get(f"{server.root}/healthz/").text == "ok\n"
+
+
+@pytest.mark.parametrize("end", ["%0a", "/%0a", "%0a?x"])
+def test_a_page_with_a_line_end_behind_it_which_rules_of_proxies_do_not_stop_is_none(end):
+    with running() as server:
+        assert httpx.get(f"{server.root}/metrics{end}").status_code == 404

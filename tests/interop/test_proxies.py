@@ -49,7 +49,7 @@ def passes_tls_through(balanced: httpx.Client) -> bool:
 
 
 @pytest.mark.parametrize("page", ["metrics", "readyz", "healthz"])
-@pytest.mark.parametrize("form", ["/{}", "/{}/", "/{}%2f", "/{}?", "/{}#all", "https://any.example/{}"])
+@pytest.mark.parametrize("form", ["/{}", "/{}/", "/{}%2f", "/{}%0a", "/{}?", "/{}#all", "https://any.example/{}"])
 def test_pages_of_the_monitoring_are_not_for_clients(balanced: httpx.Client, page: str, form: str) -> None:
     for name in (page, f"%{ord(page[0]):x}{page[1:]}"):
         answer = balanced.get("/", extensions={"target": form.format(name).encode()})

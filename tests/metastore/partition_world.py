@@ -139,11 +139,11 @@ class World:
 
 
 @contextmanager
-def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
+def partition_world(directory: Path) -> Iterator[World]:
     """A world with database `shop` and the empty table `shop.sales`, partitioned by ds string and hr int."""
     files = Directories(roots=[f"file:{directory}"])
     with empty_store() as (store, clock):
-        world = World(store, files, clock, MetastoreSettings(**settings), directory / "warehouse")
+        world = World(store, files, clock, MetastoreSettings(), directory / "warehouse")
         world.root.mkdir()
         world.make_table()
         yield world

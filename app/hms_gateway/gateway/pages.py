@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import structlog
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as AnyScope
 
 from hms_gateway.gateway.admission.identity import Identity, Refused
 from hms_gateway.gateway.application import GatewayStatus, NotReady
@@ -40,7 +42,13 @@ class _Pages(Starlette):
     """Raises what is unforeseen, where Starlette answers first."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
+        return ExceptionMiddleware(self._routed, handlers=self.exception_handlers)
+
+    async def _routed(self, scope: AnyScope, receive: Receive, send: Send) -> None:
+        # Starlette's routes end with `$`, which takes a line end as well, and rules of proxies do not.
+        if scope["path"].endswith("\n"):
+            raise HTTPException(404)
+        await self.router(scope, receive, send)
 
 
 def pages(

@@ -11,11 +11,12 @@ import psycopg
 import pytest
 from sqlalchemy import Boolean, Engine, Integer, LargeBinary, Table, delete, func, insert, select, update
 
+from hms_gateway.metastore.changes.events import RESTORE_CATALOG
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
 from hms_gateway.rpc.structs import Database
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage.backup.archive import BackupFolder, Inventory, Point
-from hms_gateway.storage.backup.copying import RESTORED, Made, Restored, back_up, restore
+from hms_gateway.storage.backup.copying import Made, Restored, back_up, restore
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.migrations.revisions import migrate
 from hms_gateway.storage.schema.catalog import (
@@ -121,7 +122,7 @@ def test_every_table_comes_back_but_those_of_a_moment(source: str, target: str, 
         assert after[table.name] == ([] if table in OF_A_MOMENT else before[table.name]), table.name
     assert after["notifications"][:3] == before["notifications"]
     assert [row[0] for row in after["notifications"]] == [1, 2, 3, done.event_id]
-    assert after["notifications"][3][2] == RESTORED
+    assert after["notifications"][3][2] == RESTORE_CATALOG
     assert after["catalog"] == [(1, done.event_id)]
     assert done.event_id == NOW_MS
     # Back into the kind that it came from, by another backup: no value changes on the way.

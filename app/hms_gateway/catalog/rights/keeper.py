@@ -25,6 +25,15 @@ from hms_gateway.catalog.rights.policy import (
     read_place,
 )
 from hms_gateway.catalog.rights.rules_file import RulesFile
+from hms_gateway.metastore.changes.events import (
+    ALTER_DATABASE,
+    ALTER_TABLE,
+    CREATE_DATABASE,
+    CREATE_TABLE,
+    DROP_DATABASE,
+    DROP_TABLE,
+    RESTORE_CATALOG,
+)
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.rpc.structs import HiveObjectType, PrincipalType, Table
@@ -148,11 +157,9 @@ PERMISSIONS_MAX: Final = 1_000
 PARTIES_MAX: Final = 10_000
 # After more tables than this have changed at once, owners are read anew.
 TABLES_MAX: Final = 1_000
-_OF_TABLES: Final = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
+_OF_TABLES: Final = frozenset({CREATE_TABLE, ALTER_TABLE, DROP_TABLE})
 _DROP_PARTITION: Final = "DROP_PARTITION"
-_OF_POLICY: Final = frozenset(
-    {"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABASE", "DROP_DATABASE", "RESTORE_CATALOG"}
-)
+_OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", CREATE_DATABASE, ALTER_DATABASE, DROP_DATABASE, RESTORE_CATALOG})
 
 
 class Remembered(NamedTuple):

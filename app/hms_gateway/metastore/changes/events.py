@@ -17,6 +17,8 @@ from hms_gateway.txn.rules.names import Target
 CREATE_DATABASE: Final = "CREATE_DATABASE"
 ALTER_DATABASE: Final = "ALTER_DATABASE"
 DROP_DATABASE: Final = "DROP_DATABASE"
+RESTORE_CATALOG: Final = "RESTORE_CATALOG"
+"""The type of the event that a restore leaves. No cache knows what it changed, so it drops all."""
 CREATE_TABLE: Final = "CREATE_TABLE"
 ALTER_TABLE: Final = "ALTER_TABLE"
 DROP_TABLE: Final = "DROP_TABLE"

@@ -28,6 +28,7 @@ from sqlalchemy import (
     update,
 )
 
+from hms_gateway.metastore.changes.events import RESTORE_CATALOG
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, UnstorableText
 from hms_gateway.storage.backup.archive import (
     FORMAT,
@@ -67,8 +68,6 @@ _KEPT: Final = [table for table in METADATA.sorted_tables if table not in _LEFT]
 # The database counts their keys.
 _COUNTING: Final = [table for table in METADATA.sorted_tables if table.autoincrement_column is not None]
 _ROWS_AT_ONCE: Final = 1_000
-RESTORED: Final = "RESTORE_CATALOG"
-"""The type of the event that a restore leaves. No cache knows what it changed, so it drops all."""
 
 Tell = Callable[[str], object]
 """Called with the name of each table before it is read or written."""
@@ -276,7 +275,7 @@ class _Restoring:
         self._connection.execute(delete(TXN_COUNTERS))
         self._connection.execute(insert(TXN_COUNTERS), [{"name": name, "last_id": event_id} for name in COUNTERS])
         self._connection.execute(update(CATALOG).values(last_event_id=event_id))
-        event = {"event_id": event_id, "event_time": now_ms // 1000, "event_type": RESTORED, "db_name": ""}
+        event = {"event_id": event_id, "event_time": now_ms // 1000, "event_type": RESTORE_CATALOG, "db_name": ""}
         message = f'{{"eventId":{self._inventory.event_id},"timestamp":{now_ms // 1000}}}'
         self._connection.execute(insert(NOTIFICATIONS).values(**event, message=message))
         return aborted
