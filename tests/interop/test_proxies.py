@@ -53,8 +53,9 @@ def passes_tls_through(balanced: httpx.Client) -> bool:
 def test_pages_of_the_monitoring_are_not_for_clients(balanced: httpx.Client, page: str, form: str) -> None:
     for name in (page, f"%{ord(page[0]):x}{page[1:]}"):
         answer = balanced.get("/", extensions={"target": form.format(name).encode()})
-        # Some proxies refuse forms that no client needs.
-        assert answer.status_code in ((200,) if passes_tls_through(balanced) else (404, 400)), name
+        # Some proxies refuse forms that no client needs, and the gateway itself one.
+        is_page = passes_tls_through(balanced) and not form.endswith("%0a")
+        assert answer.status_code in ((200,) if is_page else (404, 400)), name
 
 
 @pytest.mark.curl
