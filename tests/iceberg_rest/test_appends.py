@@ -12,6 +12,7 @@ from hms_gateway.iceberg.commits import Committer
 from hms_gateway.iceberg.errors import IcebergError
 from hms_gateway.iceberg.manifest_lists import block_of, list_of_blocks, read_manifests
 from hms_gateway.iceberg.metastore import Name
+from hms_gateway.metastore.ports.store import FileSystemAway
 from hms_gateway.rpc.call import Call, Dialect, Waiting
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.rpc.structs import ChangesRequest, LockComponent, LockLevel, LockRequest, LockType, UnlockRequest
@@ -221,6 +222,26 @@ def test_an_append_whose_list_cannot_be_read_is_a_conflict(rest, table):
     assert kind_of(rest.post("namespaces/sales/tables/orders", body)) == (409, "CommitFailedException")
 
 
+def test_an_append_behind_a_list_that_cannot_be_read_is_a_conflict(rest, table, metastore, monkeypatch):
+    late = Writer(rest, table)
+    Writer(rest, table).append(1)
+    files = metastore.iceberg()._catalog._catalog._files._files
+    read_file = files.read_file
+
+    def away(location, bytes_max):
+        if location.endswith("/1.avro"):
+            raise FileSystemAway("bucket lake cannot be reached")
+        return read_file(location, bytes_max)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "read_file", away)
+        assert kind_of(late.append(4)) == (503, "ServiceUnavailableException")
+    (late.folder / "1.avro").write_bytes(b"Obj\x01nothing")
+    assert kind_of(late.append(2)) == (409, "CommitFailedException")
+    (late.folder / "1.avro").unlink()
+    assert kind_of(late.append(3)) == (409, "CommitFailedException")
+
+
 @pytest.mark.parametrize("field", ["snapshot-id", "manifest-list", "timestamp-ms", "summary"])
 @pytest.mark.parametrize("value", [None, 5.5, [], {"a": []}])
 def test_an_append_with_odd_fields_is_refused(rest, table, field, value):
@@ -279,6 +300,28 @@ def test_rows_of_version_three_are_numbered_anew(rest):
     newest = found["metadata"]["snapshots"][-1]
     assert (newest["first-row-id"], found["metadata"]["next-row-id"]) == (10, 20)
     assert [one["first_row_id"] for one in manifests_of(newest)] == [10, 0]
+
+
+def test_rows_without_numbers_are_a_conflict_in_version_three(rest, table):
+    """The client's next attempt numbers them."""
+    before = Writer(rest, table)
+    assert before.append(1)[0] == 200
+    upgraded = rest.commit("orders", {"action": "upgrade-format-version", "format-version": 3})[1]
+    writer, rows = Writer(rest, upgraded, version=3), {"first-row-id": 0, "added-rows": 20}
+    assert writer.append(3, branch="audit", **rows)[0] == 200
+    own, numbered = manifest("m4", 4, 2, first_row_id=0), manifest("m1", 1, 1, first_row_id=10)
+    late = writer.request(4, own, numbered, **rows)
+    assert kind_of(rest.post("namespaces/sales/tables/orders", late)) == (409, "CommitFailedException")
+    current = Writer(rest, rest.get("namespaces/sales/tables/orders")[1], version=3)
+    assert current.append(5, manifest("m5", 5, 3, first_row_id=20), numbered, **{**rows, "first-row-id": 20})[0] == 200
+    assert kind_of(before.append(2)) == (409, "CommitFailedException")
+    assert kind_of(writer.append(6, manifest("m6", 6, 2), numbered, **rows)) == (409, "CommitFailedException")
+    for field, value in rows.items():
+        answer = writer.append(7, manifest("m7", 7, 2, first_row_id=0), numbered, **{field: value})
+        assert kind_of(answer) == (409, "CommitFailedException")
+    status, found = rest.post("namespaces/sales/tables/orders", late)
+    assert (status, found["metadata"]["next-row-id"]) == (200, 60)
+    assert [one["first_row_id"] for one in manifests_of(found["metadata"]["snapshots"][-1])] == [40, 20, 10]
 
 
 def test_version_one_has_no_sequence_numbers(rest):

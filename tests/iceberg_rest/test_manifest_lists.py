@@ -102,16 +102,19 @@ def test_a_short_list_of_many_objects_is_refused(monkeypatch, objects_max, conte
         read_manifests(content)
 
 
-def test_the_memory_of_a_long_list_is_counted():
-    lists = [
-        written_manifests([manifest("m", 1)] * count, 2, {"snapshot-id": 1, "sequence-number": 1})
-        for count in (9, 1001)
-    ]
+def test_the_memory_of_file_texts_and_objects_is_counted(monkeypatch):
+    monkeypatch.setattr(manifest_lists, "_WINDOW_BYTES", 2000)
+    one = text(b"x" * 1500) + NUMBERS + number(2) + bytes(3)
+    content = avro_file(TINY, 2, deflated(one * 2), b"deflate")
     held = []
-    assert [len(read_manifests(content, held.append)) for content in lists] == [9, 1001]
-    assert held[-1] == 2002 * 1024
+    assert len(read_manifests(content, held.append)) == 2
+    assert held == []
+    monkeypatch.setattr(manifest_lists, "_UNCOUNTED_BYTES", 0)
+    read_manifests(content, held.append)
+    unpacked = len(content) + 2 * len(one)
+    assert held == [len(content), unpacked + 3 * 1024, unpacked + 6 * 1024]
     with pytest.raises(Unavailable):
-        read_manifests(lists[1], refuse)
+        read_manifests(content, refuse)
 
 
 def test_a_list_is_read_as_it_was_written():
@@ -121,6 +124,14 @@ def test_a_list_is_read_as_it_was_written():
     assert [one["manifest_path"] for one in read_manifests(plain)] == [b"a", b"b" * 200_000]
     long = avro_file(PATH, 3, (text(b"a" * 200_000) + NUMBERS) * 3)
     assert [len(one["manifest_path"]) for one in read_manifests(long)] == [200_000] * 3
+
+
+def test_windows_may_end_anywhere_in_an_entry(monkeypatch):
+    entries = [manifest("m", 2**61 + each, 2**40, manifest_length=70_000) for each in range(20)]
+    content = written_manifests(entries, 2, {"snapshot-id": 1, "sequence-number": 1})
+    for window_bytes in range(200, 300):
+        monkeypatch.setattr(manifest_lists, "_WINDOW_BYTES", window_bytes)
+        assert read_manifests(content) == entries
 
 
 def test_a_list_has_the_entries_of_its_blocks():

@@ -129,9 +129,17 @@ def rebased(
         snapshot["parent-snapshot-id"] = parent["snapshot-id"]
     moved_rows = 0
     if base["format-version"] >= ROW_LINEAGE_SINCE:
+        rows = snapshot.get("first-row-id"), snapshot.get("added-rows")
+        if None in rows or not _have_row_ids(append.own):
+            raise commit_failed("Requirement failed: the append has no row ids, which the table has by now")
         moved_rows = base["next-row-id"] - append.snapshot["first-row-id"]
         snapshot["first-row-id"] = base["next-row-id"]
     return snapshot, [_moved(one, sequence, moved_rows) for one in append.own]
+
+
+def _have_row_ids(manifests: Sequence[Manifest]) -> bool:
+    """True if the rows of all data files have ids: the list of a snapshot must have them since version 3."""
+    return all(one["content"] != 0 or one.get("first_row_id") is not None for one in manifests)
 
 
 def _moved(manifest: Manifest, sequence: int, rows: int) -> Manifest:
@@ -226,13 +234,22 @@ class Chain:
         return self._newest_ms
 
     def _blocks_of(self, snapshot: Json, value: Json) -> Sequence[bytes]:
-        """The manifests of a snapshot that others go behind."""
-        place = snapshot.get("manifest-list")
+        """The manifests of a snapshot that others go behind. Raises IcebergError (409, 503)."""
+        changed = "Requirement failed: the branch has changed, and"
+        place, version = snapshot.get("manifest-list"), value["format-version"]
         if place is None or not is_own(value, place):
-            raise commit_failed("Requirement failed: the branch has changed, and its manifest list is not the table's")
+            raise commit_failed(f"{changed} its manifest list is not the table's")
         if place not in self._blocks:
-            manifests = self._listed.get(place) or self._files.manifests(place)
-            self._blocks[place] = (block_of(manifests, value["format-version"]),)
+            try:
+                manifests = self._listed.get(place) or self._files.manifests(place)
+                block = block_of(manifests, version)
+            except IcebergError as error:
+                if error.kind == "ServiceUnavailableException":
+                    raise
+                raise commit_failed(f"{changed} {error}") from error
+            if version >= ROW_LINEAGE_SINCE and not _have_row_ids(manifests):
+                raise commit_failed(f"{changed} files in its manifest list have no row ids")
+            self._blocks[place] = (block,)
         return self._blocks[place]
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -56,7 +55,7 @@ LIST_BYTES_MAX: Final = 16 * 1024 * 1024
 OBJECTS_MAX: Final = 250_000
 """Manifests and summaries of partitions in one list; the least has some bytes, and takes hundreds in memory."""
 _OBJECT_BYTES: Final = 1024
-_UNCOUNTED_OBJECTS: Final = 1_000
+_UNCOUNTED_BYTES: Final = 1024 * 1024
 # The schema is some thousands of them.
 _HEAD_BYTES_MAX: Final = 64 * 1024
 _WINDOW_BYTES: Final = 256 * 1024
@@ -81,23 +80,25 @@ def _avro() -> Any:
 def read_manifests(content: bytes, hold: Callable[[int], None] | None = None) -> list[Manifest]:
     """The entries in their order. Raises IcebergError for what is no manifest list, or takes too much memory.
 
-    `hold` is told the bytes that they take so far, where they are many. What it raises is raised.
+    `hold` is told the bytes that file, unpacked text and entries take so far, where they are many. What it raises is
+    raised.
     """
     found: list[Manifest] = []
-    objects = held = 0
-    for entries in _entries(content):
+    objects = 0
+    for unpacked, entries in _entries(content):
         found += entries
         objects += len(entries) + sum(len(one["partitions"] or ()) for one in entries)
         if objects > OBJECTS_MAX:
             raise invalid(f"the manifest list has more than {OBJECTS_MAX} manifests and summaries of partitions")
-        if hold is not None and objects - held > _UNCOUNTED_OBJECTS:
-            hold(objects * _OBJECT_BYTES)
-            held = objects
+        size = len(content) + unpacked + objects * _OBJECT_BYTES
+        if hold is not None and size > _UNCOUNTED_BYTES:
+            hold(size)
     return found
 
 
-def _entries(content: bytes) -> Iterator[list[Manifest]]:
-    """The entries, a bounded part at a time. Raises IcebergError."""
+def _entries(content: bytes) -> Iterator[tuple[int, list[Manifest]]]:
+    """The bytes unpacked so far and entries, a bounded part at a time; at first none. Raises IcebergError."""
+    yield 0, []
     avro = _avro()
     try:
         file = io.BytesIO(content[:_HEAD_BYTES_MAX])
@@ -106,9 +107,9 @@ def _entries(content: bytes) -> Iterator[list[Manifest]]:
         codec = head["meta"].get("avro.codec", b"null")
         if head["magic"] != _MAGIC or codec not in (b"null", b"deflate"):
             raise invalid("the manifest list is no Avro file, or has a codec that is not read here")
-        for count, block in _blocks(content, file.tell(), is_packed=codec == b"deflate"):
+        for unpacked, count, block in _blocks(content, file.tell(), is_packed=codec == b"deflate"):
             for records in _records(avro, schema, count, block):
-                yield [_entry(record, names, parts) for record in records]
+                yield unpacked, [_entry(record, names, parts) for record in records]
     except IcebergError:
         raise
     except Exception as error:  # fastavro raises what its decoders run into.
@@ -128,8 +129,11 @@ def _read_schema(text: bytes) -> tuple[Mapping[str, str | None], Mapping[str, st
     return names, _part_names(described), schema
 
 
-def _blocks(content: bytes, position: int, *, is_packed: bool) -> Iterator[tuple[int, bytes]]:
-    """Count and text of the records of each block. Raises IcebergError: a few bytes may be many when unpacked."""
+def _blocks(content: bytes, position: int, *, is_packed: bool) -> Iterator[tuple[int, int, bytes]]:
+    """The bytes unpacked so far, count and text of the records of each block.
+
+    Raises IcebergError: a few bytes may be many when unpacked.
+    """
     unpacked = 0
     while position < len(content):
         count, position = _long(content, position)
@@ -141,7 +145,7 @@ def _blocks(content: bytes, position: int, *, is_packed: bool) -> Iterator[tuple
         position += length + _MARK_BYTES
         if count < 0 or length < 0 or unpacked > LIST_BYTES_MAX or position > len(content):
             raise invalid(f"the manifest list is damaged, or longer than {LIST_BYTES_MAX} bytes unpacked")
-        yield count, block
+        yield unpacked, count, block
 
 
 def _records(avro: Any, schema: Any, count: int, block: bytes) -> Iterator[list[Mapping[str, Any]]]:
@@ -150,12 +154,15 @@ def _records(avro: Any, schema: Any, count: int, block: bytes) -> Iterator[list[
     while left:
         found: list[Mapping[str, Any]] = []
         file, end = io.BytesIO(block[begin : begin + _WINDOW_BYTES]), 0
-        with suppress(EOFError):
+        try:
             while len(found) < left:
                 found.append(avro.schemaless_reader(file, schema))
                 end = file.tell()
-        if not found:
-            raise invalid(f"the manifest list is cut off, or has an entry of more than {_WINDOW_BYTES} bytes")
+        except Exception as error:
+            # fastavro raises several kinds where a window ends inside an entry, with which the next window begins.
+            if not found:
+                text = f"the manifest list is damaged, or has an entry of more than {_WINDOW_BYTES} bytes"
+                raise invalid(text) from error
         yield found
         begin, left = begin + end, left - len(found)
 
