@@ -135,7 +135,7 @@ def test_a_partition_has_the_name_of_no_other_column():
 
 
 def test_a_short_name_is_that_of_the_only_column_that_has_it():
-    """Of two, readers take different ones; a full name is always that of its column."""
+    """Readers take different ones of two; a full name is always that of its column."""
     both = [column(1, "a", list_of(2, column(3, "b.c"))), column(4, "a.b", list_of(5, column(6, "c")))]
     full = nested([], [*both, column(7, "a.b.c")])
     for source, schema in ((3, nested([], both)), (6, nested([], both)), (3, full), (6, full)):
@@ -146,7 +146,7 @@ def test_a_short_name_is_that_of_the_only_column_that_has_it():
 
 
 def test_a_new_column_has_the_name_of_no_partition():
-    """Of none of an earlier spec either: Java's readers make all specs with the current schema."""
+    """Check earlier specs as well: Java's readers make all of them with the current schema."""
     kept = column(2, "e")
     base = new_table({"schema": nested([], [column(1, "d"), kept]), "partition-spec": identity(1, "d")}, PLACE, NOW)
 

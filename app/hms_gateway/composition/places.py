@@ -48,7 +48,7 @@ def directories(settings: Settings) -> Directories:
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
-    """What the catalog owns outside the roots. Raises StoreError."""
+    """Find what the catalog owns outside the roots. Raises StoreError."""
     files = directories(settings)
     protected = [*_protected(settings), *program_folders()]
 

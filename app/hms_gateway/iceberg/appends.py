@@ -198,7 +198,7 @@ class Chain:
 
     def _add(self, append: Append) -> None:
         value, number = self.value, append.snapshot["snapshot-id"]
-        if any(one["snapshot-id"] == number for one in value["snapshots"]):
+        if with_id(value["snapshots"], "snapshot-id", number) is not None:
             # The answer to the first request was lost.
             return
         if not has_branch(append, value):

@@ -15,7 +15,7 @@ from hms_gateway.iceberg.commits import Commits, Committer, Outdated, Plan, chec
 from hms_gateway.iceberg.errors import IcebergError, bad_request, commit_failed, invalid
 from hms_gateway.iceberg.files import MetadataFile, MetadataFiles, is_own, next_location
 from hms_gateway.iceberg.json_values import Json, needed, objects, optional, text_map, texts
-from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_log
+from hms_gateway.iceberg.metadata import committed, new_table, normalized, with_id, with_log
 from hms_gateway.iceberg.metastore import (
     Metastore,
     Name,
@@ -366,7 +366,7 @@ class Catalog:
             append = with_manifests(append, self._files.manifests(place))
         except IcebergError:
             # A repetition, whose list may be gone by now; another may be right as it is.
-            return base if _is_made(number, known) else None
+            return base if with_id(known["snapshots"], "snapshot-id", number) else None
         # The caller was checked for this table, and not for one that takes its name meanwhile.
         is_same = {"type": "assert-table-uuid", "uuid": known["table-uuid"]}
         append = msgspec.structs.replace(append, requirements=[*append.requirements, is_same])
@@ -425,10 +425,10 @@ class Catalog:
             with acting(committer.actor), locking(committer.locks):
                 (written,) = self._commits.write(call, [plan], chain.lists, keys)
         except LockedByAnother as error:
+            made = [with_id(known["snapshots"], "snapshot-id", one.append.snapshot["snapshot-id"]) for one in appends]
             return [
-                failure
-                or (base if _is_made(one.append.snapshot["snapshot-id"], known) else when_locked(one.call, error))
-                for one, failure in zip(appends, failures, strict=True)
+                failure or (base if is_made else when_locked(one.call, error))
+                for one, failure, is_made in zip(appends, failures, made, strict=True)
             ]
         return [written if failure is None else failure for failure in failures]
 
@@ -539,11 +539,6 @@ class Catalog:
         placed = msgspec.structs.replace(plan, new_place=self._normalized(plan.value[_LOCATION]))
         self._store.read(lambda snapshot: check_place(snapshot, placed))
         return placed
-
-
-def _is_made(number: int, metadata: Json) -> bool:
-    """True if metadata has the snapshot: the answer to its first request was lost."""
-    return any(one.get("snapshot-id") == number for one in metadata["snapshots"])
 
 
 def _until_current(attempt: Callable[[], T]) -> T:

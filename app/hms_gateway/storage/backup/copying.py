@@ -12,12 +12,14 @@ caches, streams and replication notice that what they have read may be lost, as 
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
+    Engine,
     LargeBinary,
     Select,
     Table,
@@ -104,8 +106,7 @@ def back_up(
     source = dialect.file(parsed)
     if source is not None:
         _check_file(source)
-    engine = dialect.reading_engine(parsed)
-    try:
+    with _using(dialect.reading_engine(parsed)) as engine:
         check_revision(engine, is_exact=True)
         with BackupFolder(path) as folder, translated(engine), engine.connect() as connection:
             newest = None if is_base else folder.newest()
@@ -125,10 +126,6 @@ def back_up(
                 made = Inventory(FORMAT, version("hms-gateway"), REVISION, event_id, time_ms, written, sums)
                 size = writer.finish(made, None if source is None else source.stat())
         return Made(Backup(name, made), size, writer.written, bool(known))
-    except Retryable as error:
-        raise as_unavailable(error) from error
-    finally:
-        engine.dispose()
 
 
 def restore(url: str, folder: BackupFolder, backup: Backup, now_ms: int, tell: Tell, *, replaces: bool) -> Restored:
@@ -147,9 +144,7 @@ def restore(url: str, folder: BackupFolder, backup: Backup, now_ms: int, tell: T
         )
     folder.verify(backup)
     parsed = parse_url(url)
-    dialect = dialect_of_url(parsed)
-    engine = dialect.writing_engine(parsed)
-    try:
+    with _using(dialect_of_url(parsed).writing_engine(parsed)) as engine:
         with translated(engine), engine.connect() as connection:
             found = current_revision(connection)
         if found is None:
@@ -159,6 +154,13 @@ def restore(url: str, folder: BackupFolder, backup: Backup, now_ms: int, tell: T
             _Restoring(connection, folder, inventory, tell).prepare(now_ms, replaces=replaces)
         with translated(engine), engine.begin() as connection:
             return _Restoring(connection, folder, inventory, tell).run(now_ms, replaces=replaces)
+
+
+@contextmanager
+def _using(engine: Engine) -> Iterator[Engine]:
+    """Dispose of the engine at the end. Raises StoreUnavailable where the database would have all done again."""
+    try:
+        yield engine
     except Retryable as error:
         raise as_unavailable(error) from error
     finally:
