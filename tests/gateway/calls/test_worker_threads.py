@@ -4,6 +4,7 @@ import threading
 from collections.abc import Hashable
 from concurrent.futures import Future
 from functools import partial
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,22 @@ def test_jobs_run_in_parallel_up_to_the_bound():
     pool.close()
     assert len(at_once) == 10
     assert max(at_once) == 4
+
+
+def test_an_idle_thread_keeps_neither_its_first_job_nor_its_last():
+    pool, kept = WorkerThreads(Limits(), 1), []
+
+    class Work:
+        def __call__(self):
+            """Run as a job whose message is large."""
+
+    for _ in range(2):
+        job = Work()
+        kept.append(ref(job))
+        pool.submit(job)
+        del job
+    until(lambda: [it() for it in kept] == [None, None])
+    pool.close()
 
 
 def refuse(_thread):
